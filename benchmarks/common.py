@@ -17,8 +17,6 @@ from typing import Any
 # BLAS reads these once, when numpy is imported.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
-# What is measured are compiled kernels, not numpy's while those are compiled.
-os.environ.setdefault("OPLET_COMPILE", "first")
 
 import numpy as np  # noqa: E402  the variables above must be set before
 from numpy.typing import NDArray  # noqa: E402

@@ -47,7 +47,7 @@ def dispatch(nodes: int = 1000, rounds: int = 200) -> common.Section:
 
     content = chain(nodes)
     invokes: dict[str, Callable[[], object]] = {"numpy": plain}
-    for kind in ("oplet-numpy", "oplet-numba", "litert", "litert-xnnpack"):
+    for kind in ("oplet-numpy", "oplet-compiled", "litert", "litert-xnnpack"):
         if runners.installed(kind):
             invokes[kind] = runners.prepared(kind, "chain", content)
             invokes[kind]()

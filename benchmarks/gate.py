@@ -5,8 +5,8 @@
 Both trees answer in child processes of this Python, with the packages that are installed here but sources of the tree, in turns, with a
 cache folder each. What is counted are the instructions that the processor carries out for the program, where the system counts them;
 elsewhere the time that it spends. Of each measurement the median of the ratios of its turns is printed, now over before. One above the limit is
-measured once more, and the exit code is 1 where it is above it again. Kernels are numpy's, and once more compiled where oplet-compiled-ops is
-installed.
+measured once more, and the exit code is 1 where it is above it again. Kernels are numpy's, and once more compiled where what
+oplet-compiled-ops is built with is installed; those of both trees are then built first, which takes minutes where they have changed.
 """
 
 from __future__ import annotations
@@ -108,6 +108,8 @@ class Measured(NamedTuple):
     used: dict[str, list[float]]
 
 
+#: The package of compiled kernels in a tree.
+_COMPILED = Path("plugins", "compiled_ops")
 #: What the variables of users' settings begin with.
 _SETTINGS = ("OPLET_", "PYTHON")
 
@@ -118,8 +120,7 @@ def environment(tree: Tree, compiled: bool) -> dict[str, str]:
     kept = {key: text for key, text in os.environ.items() if not key.startswith(_SETTINGS)}
     kept |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     kept |= {"PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONHASHSEED": "0", "OPLET_CACHE_DIR": str(tree.caches)}
-    # Compiled kernels are waited for, as what runs until they are there is not the same twice.
-    return kept | ({"OPLET_COMPILE": "first"} if compiled else {"OPLET_PREFER": "oplet-builtin-ops"})
+    return kept if compiled else {**kept, "OPLET_PREFER": "oplet-builtin-ops"}
 
 
 def run(tree: Tree, models: Sequence[Path], compiled: bool) -> tuple[str, dict[str, float]]:
@@ -206,9 +207,22 @@ def judged(trees: Sequence[Tree], models: Sequence[Path], turns: int, limit: flo
     return above(repetitions, limit)
 
 
-def can_compile() -> bool:
-    """Whether kernels can be compiled ones here."""
-    return importlib.util.find_spec("oplet_compiled_ops") is not None
+def can_compile(trees: Sequence[Tree]) -> bool:
+    """Whether kernels can be compiled ones here: what builds them is installed, and all trees have them."""
+    installed = all(importlib.util.find_spec(name) is not None for name in ("oplet_compiled_ops", "numba", "ziglang"))
+    return installed and all((tree.sources / _COMPILED / "src/oplet_compiled_ops/library").is_dir() for tree in trees)
+
+
+def build_kernels(tree: Tree) -> None:
+    """Build the library of a tree's compiled kernels for this processor; those that are alike in both trees are compiled once.
+
+    Raises:
+        RuntimeError: the build failed, with what it said.
+    """
+    arguments = ["-m", "oplet_compiled_ops.compiling", "--objects", str(ROOT / _COMPILED / "build" / "objects")]
+    done = run_python(arguments, environment=environment(tree, compiled=True), capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"The kernels of {tree.sources} cannot be built:\n{done.stdout}{done.stderr}")
 
 
 def one_node() -> bytes:
@@ -240,7 +254,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         models[0].write_bytes(one_node())
         trees = [Tree(place / "before", place / "caches-before"), Tree(ROOT, place / "caches-now")]
         for compiled in (False, True):
-            if not compiled or can_compile():
+            if not compiled or can_compile(trees):
+                if compiled:
+                    for tree in trees:
+                        build_kernels(tree)
                 caches = [tree._replace(caches=tree.caches / str(compiled)) for tree in trees]
                 for tree in caches:
                     tree.caches.mkdir(parents=True)

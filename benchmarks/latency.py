@@ -1,4 +1,4 @@
-"""Latencies of models, side by side: oplet with numpy's and with numba's kernels, LiteRT, and other runtimes where they can run them.
+"""Latencies of models, side by side: oplet with numpy's kernels and with compiled ones, LiteRT, and other runtimes where they can run them.
 
     python -m benchmarks.latency FOLDER [--least-bytes N] [--rounds N] [--onnx FOLDER] [--markdown FILE]
 
@@ -26,11 +26,11 @@ __all__ = ["latency", "ratio_of"]
 _PAIRS = (
     ("oplet-numpy", "litert"),
     ("oplet-numpy", "litert-xnnpack"),
-    ("oplet-numba", "litert-xnnpack"),
+    ("oplet-compiled", "litert-xnnpack"),
     ("oplet-numpy", "litert-reference"),
     ("oplet-numpy", "tflite-micro"),
     ("oplet-numpy", "onnx.reference"),
-    ("oplet-numba", "oplet-numpy"),
+    ("oplet-compiled", "oplet-numpy"),
 )
 
 

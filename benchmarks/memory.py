@@ -23,11 +23,11 @@ from oplet.processes import TimeoutExpired, run_python
 
 __all__ = ["memory"]
 
-_KINDS = ("oplet-numpy", "oplet-numba", "litert", "litert-xnnpack")
+_KINDS = ("oplet-numpy", "oplet-compiled", "litert", "litert-xnnpack")
 _ROOT = Path(__file__).resolve().parents[1]
 #: What is compared with LiteRT's.
 _COMPARED = ("first", "peak", "further")
-#: Seconds for a process, which may compile kernels.
+#: Seconds for a process.
 _SECONDS = 300
 
 #: The subprocess's code: bytes that the process and its peak grew by, those of each further interpreter, and of the arena.
@@ -111,8 +111,6 @@ def memory(found: Sequence[tuple[str, bytes]], further: int = 4, tell: Callable[
         small.write_bytes(_small_model())
         for name, content in found:
             path.write_bytes(content)
-            if "oplet-numba" in kinds:
-                _child("oplet-numba", path, small, 0)  # compiles what is not compiled yet, which takes memory of its own
             measured = {kind: values for kind in kinds if (values := _child(kind, path, small, further))}
             section.data["models"][name] = {"bytes": len(content), **measured}
             for kind, (first, peak, each, arena) in measured.items():

@@ -87,7 +87,7 @@ def open_in_turns(content: bytes, rounds: int) -> tuple[list[float], list[float]
         interpreter.allocate_tensors()
         return time.perf_counter() - start, interpreter
 
-    opened(Interpreter)[1].warm_up()
+    opened(Interpreter)
     first: list[float] = []
     again: list[float] = []
     theirs: list[float] = []

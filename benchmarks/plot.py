@@ -11,7 +11,7 @@ __all__ = ["plot_ratios"]
 _SHOWN = (
     "oplet-numpy / litert",
     "oplet-numpy / litert-xnnpack",
-    "oplet-numba / litert-xnnpack",
+    "oplet-compiled / litert-xnnpack",
     "oplet-numpy / litert-reference",
 )
 

@@ -54,7 +54,7 @@ def ways(content: bytes, workers: Sequence[int]) -> dict[str, Way]:
     from oplet import Predictor
 
     predict = Predictor(content)
-    kind = "oplet-numba" if runners.installed("oplet-numba") else "oplet-numpy"
+    kind = "oplet-compiled" if runners.installed("oplet-compiled") else "oplet-numpy"
     serial = allocated(kind, content)
     found: dict[str, Way] = {"Interpreter loop": lambda images: loop(serial, images)}
     for count in workers:

@@ -23,7 +23,7 @@ from oplet.processes import run_python
 
 __all__ = ["arena", "loading", "start"]
 
-_KINDS = ("oplet-numpy", "oplet-numba", "litert", "litert-xnnpack")
+_KINDS = ("oplet-numpy", "oplet-compiled", "litert", "litert-xnnpack")
 _STEPS = ("import", "load", "allocate", "first", "again", "resident")
 _ROOT = Path(__file__).resolve().parents[1]
 

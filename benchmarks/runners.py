@@ -15,14 +15,14 @@ __all__ = ["OPLET", "RUNNERS", "SLOW", "installed", "is_installed", "make", "pre
 #: Kinds of runners, and the distributions that they need.
 RUNNERS = {
     "oplet-numpy": "oplet-builtin-ops",
-    "oplet-numba": "oplet-compiled-ops",
+    "oplet-compiled": "oplet-compiled-ops",
     "litert-xnnpack": "ai-edge-litert",
     "litert": "ai-edge-litert",
     "litert-reference": "ai-edge-litert",
     "tflite-micro": "tflite-micro",
     "onnx.reference": "onnx",
 }
-OPLET = ("oplet-numpy", "oplet-numba")
+OPLET = ("oplet-numpy", "oplet-compiled")
 #: Slow runners, which do not take part in every round.
 SLOW = ("litert-reference", "tflite-micro", "onnx.reference")
 

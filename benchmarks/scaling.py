@@ -22,7 +22,7 @@ import numpy as np  # isort: skip
 
 __all__ = ["batches", "multiply_adds", "threads"]
 
-_KINDS = ("oplet-numpy", "oplet-numba", "litert", "litert-xnnpack")
+_KINDS = ("oplet-numpy", "oplet-compiled", "litert", "litert-xnnpack")
 _LARGE = 50_000_000
 
 

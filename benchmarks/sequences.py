@@ -2,8 +2,8 @@
 
     python -m benchmarks sequences FOLDER [--rounds N] [--only NET ...]
 
-`benchmarks.sequence_nets` makes the nets with tensorflow, in a process of its own; FOLDER keeps them. oplet with numpy's and with
-numba's kernels and LiteRT as it comes take turns in one process with one thread. A turn is many calls, as one takes microseconds. The
+`benchmarks.sequence_nets` makes the nets with tensorflow, in a process of its own; FOLDER keeps them. oplet with numpy's kernels and
+with compiled ones and LiteRT as it comes take turns in one process with one thread. A turn is many calls, as one takes microseconds. The
 table has, for each net, LiteRT's time over ours: the ratio of the shortest turns, and the median of the ratios of each round.
 """
 

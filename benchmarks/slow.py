@@ -4,7 +4,7 @@
 
 FOLDER holds the .zip files of recorded cases (`../shared/conformance/ops` unless given). Measured are the cases whose main subgraph has
 one node, nodes that quantize its inputs and dequantize its outputs apart, on the inputs of their first step. LiteRT as it comes (with
-XNNPACK) and oplet with numpy's and with numba's kernels take turns in one process with one thread.
+XNNPACK) and oplet with numpy's kernels and with compiled ones take turns in one process with one thread.
 
 What a call of `invoke` costs without any node is measured too, in the same rounds. It is the interpreter's, and no matter of the
 operator's, with numpy's settings for kernels where the case's kernels are numpy's: the ratio that cases are sorted by has LiteRT's fixed
@@ -42,7 +42,7 @@ __all__ = ["Case", "cases", "main", "slow"]
 _RECORDED = Path(__file__).resolve().parents[2] / "shared" / "conformance" / "ops"
 _RIVAL = "litert-xnnpack"
 #: oplet's runners, each with the ratio that its cases should stay below.
-LIMITS = {"oplet-numpy": 8.0, "oplet-numba": 3.0}
+LIMITS = {"oplet-numpy": 8.0, "oplet-compiled": 3.0}
 #: Operators that do not count: they stand around quantized ones.
 _AROUND = ("QUANTIZE", "DEQUANTIZE")
 #: A turn is as many calls as take so many seconds, up to so many.

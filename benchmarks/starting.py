@@ -22,7 +22,6 @@ from oplet import Interpreter
 from oplet.model.files.atomic_write import write_atomically
 from oplet.processes import run_python
 from oplet_build.building.build_program import build_program
-from oplet_tools.benchmarking.warming import warm_up
 
 RUN = """
 import sys
@@ -38,6 +37,8 @@ numpy.savez(sys.argv[3], *(interpreter.get_tensor(d["index"]) for d in interpret
 """
 OPLET = RUN.format(imported="from oplet import Interpreter")
 LITERT = RUN.format(imported="from ai_edge_litert.interpreter import Interpreter")
+#: Rounds that do not count: the first compiles modules and fills the file cache, the second stores the model's plan.
+_FIRST = 2
 
 
 def write_inputs(model: Path, target: Path) -> None:
@@ -53,7 +54,6 @@ def commands(model: Path, folder: Path) -> dict[str, list[str]]:
     print(f"{program.path.name}: {program.path.stat().st_size} bytes", file=sys.stderr)
     inputs = folder / "inputs.npz"
     write_inputs(model, inputs)
-    warm_up(model)  # its kernels are compiled, and its plan is on disk, as after the first runs on a machine
     given = [str(model.resolve()), str(inputs)]
     return {
         "numpy": ["-c", "import numpy, sys; numpy.savez(sys.argv[1])"],
@@ -72,12 +72,12 @@ def measure(runners: dict[str, list[str]], folder: Path, rounds: int) -> dict[st
     """The seconds of every round, by runner."""
     environment = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     times: dict[str, list[float]] = {name: [] for name in runners}
-    for number in range(rounds + 1):
+    for number in range(rounds + _FIRST):
         for name, command in runners.items():
             target = folder / f"{name}.npz"
             start = time.perf_counter()
             run_python([*command, str(target)], environment=environment, check=True, capture_output=True)
-            if number:  # the first round compiles modules and fills the file cache
+            if number >= _FIRST:
                 times[name].append(time.perf_counter() - start)
     expected = outputs(folder / "oplet.npz")
     for name in ("pyz", "litert"):

@@ -1,6 +1,6 @@
 """The command line of the fuzzer: run mutated models by the million, run one again, add up reports, or write the seeds to files.
 
-python -m fuzz run --count 1000000 --state STATE.json [--seeds PLACE ...] [--first N] [--engines numpy:3,numba:2,litert:2,openvino:1]
+python -m fuzz run --count 1000000 --state STATE.json [--seeds PLACE ...] [--first N] [--engines numpy:3,compiled:2,litert:2,openvino:1]
 python -m fuzz show NUMBER [--state STATE.json | --seeds PLACE ... --engines ...] [--engine NAME] [--save FILE.tflite]
 python -m fuzz report STATE.json ...
 python -m fuzz seeds FOLDER [--everywhere]

@@ -33,11 +33,11 @@ __all__ = ["FAILURES", "Campaign"]
 _HANG_SECONDS = 40.0
 _HANG_CLOCK = 240.0
 
-#: Additional seconds for a worker's start: Python starts, seeds are read, engines are loaded, and machine code may be compiled.
+#: Additional seconds for a worker's start: Python starts, seeds are read, and engines are loaded.
 _START_SECONDS = 240.0
 
 #: Environment variables of a worker: one thread.
-_SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "OPLET_COMPILE": "first"}
+_SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
 
 #: Numbers that a process runs before it is replaced.
 _NUMBERS_PER_PROCESS = 40_000

@@ -38,7 +38,7 @@ def compare_with_numpy(outcome: Outcome, run: Run, engine: str, again: Again) ->
     Returns:
         The outcome; if numpy's differs, one of kind "wrong" where both must agree to the bit, else "differs".
     """
-    compiled = engine == "numba"
+    compiled = engine == "compiled"
     if outcome.kind not in ("ok", "refused") or outcome.error in ("ModelError", "DeadlineError", "CancelledError", "LimitError"):
         return outcome
     if not compiled and not run.claimed():

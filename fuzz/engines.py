@@ -14,7 +14,7 @@ from oplet.errors import ModelError
 __all__ = ["DEFAULT", "DOCUMENTED", "LIMITS", "TURNS", "Engine", "engine_of", "installed", "limits_of", "opened", "turns_of"]
 
 #: Default shares of the engines. OpenVINO's is small, as it takes long to compile a graph.
-TURNS = "numpy:3,numba:2,litert:2,openvino:1"
+TURNS = "numpy:3,compiled:2,litert:2,openvino:1"
 
 #: The limits that docs/reliability.md recommends for untrusted models.
 DOCUMENTED = Limits(
@@ -37,7 +37,7 @@ _COMPILED = "oplet-compiled-ops"
 #: For each engine the package that it needs, and the bytes of address space that it needs beyond those of the fresh process.
 _NEEDS = {
     "numpy": ("oplet_builtin_ops", 2 << 30),
-    "numba": ("oplet_compiled_ops", 3 << 30),
+    "compiled": ("oplet_compiled_ops", 3 << 30),
     "litert": ("oplet_litert_delegate", 4 << 30),
     "openvino": ("oplet_openvino_delegate", 6 << 30),
 }
@@ -47,16 +47,16 @@ class Engine:
     """A way of running a model.
 
     Attributes:
-        name: "numpy", "numba", or the name of a delegate, whose remaining nodes numpy's kernels run.
+        name: "numpy", "compiled", or the name of a delegate, whose remaining nodes numpy's kernels run.
         address_space: bytes of address space that a process needs beyond those of the fresh process.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.address_space = _NEEDS[name][1]
-        self._plugins = PluginManager() if name == "numba" else PluginManager().without([_COMPILED])
+        self._plugins = PluginManager() if name == "compiled" else PluginManager().without([_COMPILED])
         self._delegate = None
-        if name not in ("numpy", "numba"):
+        if name not in ("numpy", "compiled"):
             self._delegate = next((entry for entry in self._plugins.registry().entries() if entry.name == name), None)
             if self._delegate is None:
                 raise ModelError(f"No package brings the delegate '{name}'.")
@@ -74,7 +74,7 @@ def opened(name: str) -> Engine:
 
 
 def turns_of(text: str) -> dict[str, int]:
-    """Parse shares of engines, such as "numpy:3,numba:2".
+    """Parse shares of engines, such as "numpy:3,compiled:2".
 
     Raises:
         ValueError: an engine is unknown, or a share is not a number.
@@ -92,7 +92,7 @@ def turns_of(text: str) -> dict[str, int]:
 
 def installed(turns: Mapping[str, int]) -> dict[str, int]:
     """The engines that are installed."""
-    needs = {"numba": "numba", "litert": "ai_edge_litert", "openvino": "openvino"}
+    needs = {"litert": "ai_edge_litert", "openvino": "openvino"}
     return {
         name: count
         for name, count in turns.items()

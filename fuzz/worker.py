@@ -110,8 +110,8 @@ def main() -> None:
     watch_warnings()
     with tempfile.TemporaryDirectory() as folder:
         make_folder(folder)
-        # Warm-up, so that one-time imports and compilation are not counted as the first model's.
-        for _, seed in load_seeds() if engine == "numba" else seeds[:: len(seeds) // 20]:
+        # Warm-up, so that one-time imports are not counted as the first model's.
+        for _, seed in seeds[:: len(seeds) // 20]:
             run_model(seed, SeededChoices("warm"), resize=False, engine=opened(engine))
         _limit_memory(opened(engine).address_space)
         peak = _Peak()

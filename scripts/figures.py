@@ -41,7 +41,7 @@ PAGE = ROOT / "docs" / "figures.md"
 REAL = ROOT.parent / "shared" / "conformance" / "real"
 
 _MARK = re.compile(r"(<!-- figure: ([\w-]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
-_PACKAGES = ("oplet", "numpy", "numba", "openvino", "ai-edge-litert")
+_PACKAGES = ("oplet", "oplet-compiled-ops", "numpy", "openvino", "ai-edge-litert")
 #: Models of tflite-micro with three fully connected layers: their names on the pages, and those of their recorded cases.
 _SMALL = {"float32": "tflm_hello_world_float", "int8": "tflm_hello_world_int8"}
 #: Least size of a real model, in bytes.
@@ -155,7 +155,7 @@ def _speed(models: Path, rounds: int) -> dict[str, Any]:
 
     pairs = (
         ("oplet-numpy", "litert"),
-        ("oplet-numba", "litert-xnnpack"),
+        ("oplet-compiled", "litert-xnnpack"),
         ("openvino", "litert-xnnpack"),
         ("auto", "litert-xnnpack"),
     )
@@ -164,7 +164,7 @@ def _speed(models: Path, rounds: int) -> dict[str, Any]:
         os.environ["OPLET_CACHE_DIR"] = cache  # remembered choices of `auto` may be outdated
         for name, content in common.models(models, _LEAST_BYTES):
             calls = {}
-            for kind in ("oplet-numpy", "oplet-numba", "litert", "litert-xnnpack", "openvino", "auto"):
+            for kind in ("oplet-numpy", "oplet-compiled", "litert", "litert-xnnpack", "openvino", "auto"):
                 try:
                     if kind in ("openvino", "auto"):
                         delegates = "auto:max_seconds=10" if kind == "auto" else [load_delegate(kind)]

@@ -98,7 +98,7 @@ FIGURES: Mapping[str, Callable[[Figures], str]] = {
     "program-report": _report("program"),
     "wheel-report": _report("wheel"),
     "numpy-by-litert": _typical("oplet-numpy / litert"),
-    "numba-by-xnnpack": _typical("oplet-numba / litert-xnnpack"),
+    "compiled-by-xnnpack": _typical("oplet-compiled / litert-xnnpack"),
     "auto-by-xnnpack": _typical("auto / litert-xnnpack"),
     "numpy-by-xnnpack": lambda f: _median(f["plain"]["models"]),
     "numpy-by-xnnpack-half": lambda f: _half(f["plain"]["models"]),

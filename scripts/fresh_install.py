@@ -3,7 +3,7 @@
 usage: python -m scripts.fresh_install [--python PYTHON ...] [--with builtin_ops] [--with everything] [--json FILE]
 
 For each Python and each set of packages, `scripts/demo.sh` makes the environment; then every command of README's list and README's two
-pieces of code are run. The home folder is empty, so that pip, numba and oplet find no caches. Prints a table; the exit code is 1 if
+pieces of code are run. The home folder is empty, so that pip and oplet find no caches. Prints a table; the exit code is 1 if
 anything failed.
 """
 
@@ -70,7 +70,6 @@ COMMANDS = (
     Command("compare F --delegate example --layers", "delegate", delegate=True),
     Command("benchmark M --num-runs 3 --min-secs 0.1 --profile-html W/p.html --trace W/t.json", "CONV_2D"),
     Command("benchmark M --num-runs 3 --min-secs 0.1 --compare litert", "litert", delegate=True),
-    Command("warm M", "kernels"),
     Command("tune M --num-threads 2", "oplet"),
     Command("versions M --nodes", "CONV_2D"),
     Command("versions M --against 2.17.0", "2.17.0"),
@@ -236,11 +235,7 @@ def _copy(target: Path) -> None:
 
 def _environment(home: Path) -> dict[str, str]:
     """Environment variables of a fresh user; only pip's are kept, as they name the package index."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PYTHON", "OPLET_", "NUMBA_", "XDG_", "VIRTUAL_ENV"))
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "OPLET_", "XDG_", "VIRTUAL_ENV"))}
     settings = Path.home() / ".config" / "pip" / "pip.conf"
     if settings.is_file():
         kept.setdefault("PIP_CONFIG_FILE", str(settings))

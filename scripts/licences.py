@@ -77,7 +77,7 @@ USES = {
     "ml-dtypes": ("Apache-2.0", "bfloat16, float8 and 4-bit types"),
     "mlserver": ("Apache-2.0", "the server of `oplet-serve`"),
     "mypy": ("MIT", "checking types"),
-    "numba": ("BSD-2-Clause", "the compiled kernels of `oplet-compiled-ops`"),
+    "numba": ("BSD-2-Clause", "compiling the kernels of `oplet-compiled-ops`"),
     "numpy": ("BSD-3-Clause", "arrays"),
     "onnxruntime": ("MIT", "the programs in tests/programs"),
     "openvino": ("Apache-2.0", "the engine of `oplet-openvino-delegate`"),
@@ -106,7 +106,7 @@ USES = {
     "twine": ("Apache-2.0", "checking what `oplet build` makes"),
     "typer": ("MIT", "the command"),
     "watchdog": ("Apache-2.0", "the programs in tests/programs"),
-    "ziglang": ("MIT", "compiling `oplet-native-ops`, for other platforms too, and libraries in tests"),
+    "ziglang": ("MIT", "compiling `oplet-native-ops` and `oplet-compiled-ops`, for other platforms too, and libraries in tests"),
 }
 
 _CLASSIFIERS = {

@@ -1,4 +1,4 @@
-"""python -m tests.complexity [--engine numpy|numba] [--pairs N] [--only PATTERN] [--folder DIR] [--again CASE]"""
+"""python -m tests.complexity [--engine numpy|compiled] [--pairs N] [--only PATTERN] [--folder DIR] [--again CASE]"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _stop(number: int, frame: object) -> None:
 def main() -> int:
     """Search from the seeds, or run one saved case again."""
     parser = argparse.ArgumentParser(prog="python -m tests.complexity", description=__doc__)
-    parser.add_argument("--engine", choices=["numpy", "numba"], default="numpy")
+    parser.add_argument("--engine", choices=["numpy", "compiled"], default="numpy")
     parser.add_argument("--pairs", type=int, default=10, help="pairs of groups of numbers that are blown up, per seed")
     parser.add_argument("--brief", action="store_true", help="fewer sizes and values of each")
     parser.add_argument("--only", default="*", help="seeds whose names match")

@@ -27,7 +27,7 @@ __all__ = ["ENGINES"]
 #: The plugins of each engine.
 ENGINES = {
     "numpy": ["builtin_ops", "coral_ops", "larq_ops", "signal_ops", "mediapipe_ops"],
-    "numba": ["compiled_ops", "builtin_ops", "coral_ops", "larq_ops", "signal_ops", "mediapipe_ops"],
+    "compiled": ["compiled_ops", "builtin_ops", "coral_ops", "larq_ops", "signal_ops", "mediapipe_ops"],
 }
 
 #: Address space beyond what the process has before a model.
@@ -158,10 +158,6 @@ def main() -> None:
     from oplet import PluginManager
 
     _MANAGERS.append(PluginManager.named(ENGINES[engine], "plugins"))
-    if engine == "numba":
-        import numba
-
-        assert numba
     gc.collect()
     gc.freeze()
     _MEMORY.append(_Memory())

@@ -11,13 +11,13 @@ from oplet import Interpreter, PluginManager, load_delegate
 
 __all__ = ["ENGINES", "available", "engine"]
 
-ENGINES = ("numpy", "numba", "litert", "openvino", "auto")
+ENGINES = ("numpy", "compiled", "litert", "openvino", "auto")
 
 
 def available(name: str) -> bool:
     """Whether an engine's packages are installed."""
     needed = {
-        "numba": ["oplet_compiled_ops"],
+        "compiled": ["oplet_compiled_ops"],
         "litert": ["oplet_litert_delegate"],
         "openvino": ["oplet_openvino_delegate", "openvino"],
     }
@@ -27,8 +27,8 @@ def available(name: str) -> bool:
 def engine(name: str) -> Callable[..., Any]:
     """What makes an interpreter of that engine, from `model_content`."""
     if name == "numpy":
-        return partial(Interpreter, plugins=PluginManager(block=["compiled_ops"] if available("numba") else []))
-    if name == "numba":
+        return partial(Interpreter, plugins=PluginManager(block=["compiled_ops"] if available("compiled") else []))
+    if name == "compiled":
         return Interpreter
     if name == "auto":
         return partial(Interpreter, experimental_delegates="auto")

@@ -19,7 +19,7 @@ _FOLDED = (
 #: By name: the engines, or "" for all of them; the rank; the reason.
 EXPLAINED: dict[str, tuple[str, str, str]] = {
     "quantized-torch_language-smollm-static8": ("", "wrong", _STALE),
-    "quantized-torch_layers-mlp-blocks32_2bit": ("numpy numba openvino", "wrong", _BLOCKS),
+    "quantized-torch_layers-mlp-blocks32_2bit": ("numpy compiled openvino", "wrong", _BLOCKS),
     **{
         f"keras-{name}": ("litert", "near", _FOLDED)
         for name in (
@@ -36,7 +36,7 @@ EXPLAINED: dict[str, tuple[str, str, str]] = {
         "OpenVINO recognizes RELU6(x + 3) times a sixth, here rounded to float16, as the hard sigmoid and divides by six",
     ),
     "keras-activations-int16x8": (
-        "numpy numba openvino",
+        "numpy compiled openvino",
         "near",
         "QUANTIZE of a value between two steps divides as the reference kernel does; the net has an ELU, which that set lacks",
     ),

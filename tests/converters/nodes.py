@@ -156,7 +156,9 @@ def _values(case: Case, step: Step) -> dict[tuple[int, int], Array]:
     return read(oplet.Interpreter(model_content=case.model, experimental_preserve_all_tensors=True))
 
 
-def departures(case: Case, oracle: Oracle, engines: tuple[str, ...] = ("numpy", "numba"), steps: int = 1) -> Iterator[Departure]:
+def departures(
+    case: Case, oracle: Oracle, engines: tuple[str, ...] = ("numpy", "compiled"), steps: int = 1
+) -> Iterator[Departure]:
     """The nodes of a case's first steps that are not equal to one of LiteRT's ways when they are given the same."""
     nodes = list(nodes_of(case.model))
     tables = opened(case.model)

@@ -44,7 +44,7 @@ def test_every_scheme_makes_models(cases: list[Case]) -> None:
     assert {name for name in EXPLAINED if name.startswith("keras-")} <= names
 
 
-@pytest.mark.parametrize("engine", ["numpy", "numba", "litert", "openvino"])
+@pytest.mark.parametrize("engine", ["numpy", "compiled", "litert", "openvino"])
 def test_keras_models_answer_as_litert_does(cases: list[Case], engine: str) -> None:
     if not available(engine):
         pytest.skip(f"{engine} is not installed")

@@ -43,7 +43,7 @@ def oracle() -> Iterator[Oracle]:
 
 @pytest.mark.parametrize("name", NETS)
 def test_every_node_that_is_given_what_litert_s_had_gives_what_litert_s_gives(name: str, oracle: Oracle) -> None:
-    engines = tuple(engine for engine in ("numpy", "numba") if available(engine))
+    engines = tuple(engine for engine in ("numpy", "compiled") if available(engine))
     with zipfile.ZipFile(RECORDED / "quantized_torch.zip") as archive:
         case = read(archive, f"quantized-{name}")
     found = [" ".join(map(str, (*departure[:4], *departure.verdict))) for departure in departures(case, oracle, engines)]

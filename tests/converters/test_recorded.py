@@ -31,7 +31,7 @@ def test_functions_of_pytorch_answer_as_litert_does() -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("engine", ["numpy", "numba", "litert", "openvino"])
+@pytest.mark.parametrize("engine", ["numpy", "compiled", "litert", "openvino"])
 @pytest.mark.parametrize("path", ZIPS, ids=lambda path: path.stem)
 def test_recorded_models_answer_as_litert_does(path: Path, engine: str) -> None:
     if not available(engine):

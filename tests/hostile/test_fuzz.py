@@ -95,7 +95,7 @@ def campaign_of(count: int, engines: dict[str, int], first: int, state: Path) ->
 @pytest.mark.sweep
 def test_other_engines_run_mutated_models_or_refuse_them(tmp_path: Path, here: None) -> None:
     """Differences of floats, and of steps of quantized values, are no findings; all else is."""
-    campaign = campaign_of(300, {"numba": 2, "litert": 2, "openvino": 1}, 1000, tmp_path / "state.json")
+    campaign = campaign_of(300, {"compiled": 2, "litert": 2, "openvino": 1}, 1000, tmp_path / "state.json")
     assert not [key for key in campaign.findings if key.split()[1] != "differs"]
 
 
@@ -135,7 +135,7 @@ def test_an_engine_that_answers_otherwise_is_found() -> None:
         return Outcome(kind, "read", "" if kind == "ok" else "InvokeError"), run
 
     def judged(mine: tuple[Outcome, Run], numpy: tuple[Outcome, Run]) -> str:
-        return compare_with_numpy(*mine, "numba", lambda engine: numpy if engine == "numpy" else mine).kind
+        return compare_with_numpy(*mine, "compiled", lambda engine: numpy if engine == "numpy" else mine).kind
 
     assert judged(ran(2), ran(2)) == "ok"
     assert judged(ran(2), ran(3)) == "wrong"

@@ -156,7 +156,7 @@ CASES = [
     Bad("no operator codes", (11,), "opcode_index 0. Node 0 of .* has 0 operator codes", setting(model, operator_codes=None)),
     Bad("opcode index", (11,), "opcode_index 7. Node 0 of .* has 1 operator codes", setting(node, opcode_index=7)),
     Bad("schema version", (12,), "schema version 2 not equal to supported version 3", setting(model, version=2)),
-    Bad("op version 99", (13,), "ADD.* '99'.*no release .*oplet-(builtin|numba)-ops.* versions 1 to", setting(code, version=99)),
+    Bad("op version 99", (13,), "ADD.* '99'.*no release .*oplet-(builtin|compiled)-ops.* versions 1 to", setting(code, version=99)),
     Bad("op version 0", (13,), "ADD.* version '0'.*Node 0 needs it, and versions begin at 1", setting(code, version=0)),
     Bad("op version -1", (13,), "ADD.* version '-1'.*versions begin at 1", setting(code, version=-1)),
     Bad("builtin code", (14,), r"out of range: 5000\..*Operator code 0.*highest is 2\d\d.*node 0 of subgraph 0", op_code(5000)),

@@ -104,9 +104,9 @@ def _compare_switched(cases: list[tuple[str, bytes, int]], ways: list[Way]) -> t
 @pytest.mark.sweep
 @pytest.mark.skipif(not GROUPS, reason="the recorded cases lie outside the project and are not here")
 def test_kernels_give_up_what_they_made_of_constants_that_changed() -> None:
-    pytest.importorskip("numba")
+    pytest.importorskip("oplet_compiled_ops")
     few = [case for group in OPS for case in cases(group) if zlib.crc32(case.name.encode()) % 60 == 0]
-    changed, wrong = _compare_switched(_switched_cases(few), [Way("numpy", 1), Way("numba", 1)])
+    changed, wrong = _compare_switched(_switched_cases(few), [Way("numpy", 1), Way("compiled", 1)])
     assert not wrong, "\n".join(wrong)
     assert changed > 3  # so that there was something to give up
 
@@ -115,7 +115,7 @@ def test_kernels_give_up_what_they_made_of_constants_that_changed() -> None:
 @pytest.mark.skipif(not GROUPS, reason="the recorded cases lie outside the project and are not here")
 @pytest.mark.parametrize("shift", range(2))
 def test_kernels_and_delegates_give_up_what_they_made_of_any_constants_that_changed(shift: int) -> None:
-    for package in ("numba", "ai_edge_litert", "openvino"):
+    for package in ("oplet_compiled_ops", "ai_edge_litert", "openvino"):
         pytest.importorskip(package)
     changed, wrong = _compare_switched(_switched_cases(chosen(*OPS)), FEW[3 * shift :] + FEW[: 3 * shift])
     assert not wrong, "\n".join(wrong)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import platform
 import sys
 import threading
 import weakref
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.children import run_child
+from tests.machine_code import need_stored_plans
 
 from oplet import (
     Interpreter,
@@ -35,9 +35,7 @@ from oplet.runtime.memory.stored.dependencies import STORE_VARIABLE, are_unchang
 from oplet.runtime.memory.stored.plan_files import PlanName, note_opened
 from oplet.schema.options import AddOptions, Conv2DOptions, GatherOptions
 
-pytest.importorskip("numba")
-if sys.platform != "linux" or platform.machine() != "x86_64":
-    pytest.skip("machine code is stored as images on Linux and x86-64 alone", allow_module_level=True)
+need_stored_plans()
 restoring = pytest.importorskip("oplet_compiled_ops.threads.restoring")
 
 SIDE, DEPTH = 8, 16
@@ -118,7 +116,6 @@ def kept(content: bytes | Path, run: Callable[[Interpreter], Any] = answer, **se
     """Open and run a model as often as it takes until its plan is on disk."""
     for _ in range(2):
         interpreter = opened(content, **settings)
-        interpreter.warm_up()
         run(interpreter)
 
 
@@ -152,19 +149,6 @@ def test_the_plan_is_stored_when_a_model_is_opened_again_and_gives_the_same_answ
     assert is_restored(third)
 
 
-def test_a_model_whose_kernels_are_still_compiled_is_noted_and_stored_by_the_next_that_opens_it(folder: Path) -> None:
-    interpreter = opened(model())
-    [segment] = interpreter._subgraphs[0].segments
-    segment.can_improve = True
-    access = interpreter._runtime.loaded.stored_plans
-    assert access is not None
-    for _ in range(2):  # as after each run in the meantime
-        access.store(interpreter._subgraphs, {}, list)
-    assert not plans(folder)
-    answer(opened(model()))
-    assert len(plans(folder)) == 1
-
-
 @pytest.mark.sweep
 def test_another_process_runs_it_without_kernels(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "model.tflite"
@@ -180,7 +164,7 @@ interpreter.allocate_tensors()
 interpreter.set_tensor(0, np.load(sys.argv[2]))
 interpreter.invoke()
 np.save(sys.argv[3], interpreter.get_tensor(6))
-print(*[name for name in sys.modules if name.startswith(("oplet_builtin_ops.", "oplet_compiled_ops.ops", "numba.", "pluggy"))])
+print(*[name for name in sys.modules if name.startswith(("oplet_builtin_ops.", "oplet_compiled_ops.ops", "numba", "llvmlite", "pluggy"))])
 """
     imported = []
     for number in range(3):
@@ -333,16 +317,22 @@ def test_a_resize_before_it_allocates_takes_no_plan() -> None:
     assert not is_restored(interpreter)
 
 
-def test_where_no_memory_may_become_executable_it_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("installed", ["another library", "none"])
+def test_a_plan_counts_only_with_the_library_of_kernels_that_it_was_made_with(
+    installed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     content = model()
     kept(content)
     expected = answer(opened(content))
     remembered.forget_plans()
+    there = restoring.library()
 
-    def refuse(*_: object) -> None:
-        raise restoring.ImageError("the system lets no memory become executable")
+    def found() -> Any:
+        if installed == "none":
+            raise restoring.MissingKernelError("there is none")
+        return there._replace(identity="0" * 32)
 
-    monkeypatch.setattr(restoring, "executable", refuse)
+    monkeypatch.setattr(restoring, "library", found)
     interpreter = opened(content)
     assert not is_restored(interpreter)
     np.testing.assert_array_equal(answer(interpreter), expected)

@@ -40,7 +40,7 @@ class Way(NamedTuple):
 
 
 def _ways() -> list[Way]:
-    ways = [Way(engine, threads) for engine in ("numpy", "numba") for threads in (1, 2)]
+    ways = [Way(engine, threads) for engine in ("numpy", "compiled") for threads in (1, 2)]
     return ways + [Way(*way) for way in itertools.product(("litert", "openvino"), (1, 2), (False, True))]
 
 
@@ -48,12 +48,12 @@ def _ways() -> list[Way]:
 WAYS = _ways()
 #: Some, to take turns through many models; OpenVINO takes long to compile.
 FEW = [
-    Way("numpy", 1), Way("numba", 2), Way("litert", 1), Way("numpy", 2), Way("numba", 1), Way("litert", 2, late=True),
-    Way("numba", 2), Way("numpy", 1), Way("openvino", 1),
+    Way("numpy", 1), Way("compiled", 2), Way("litert", 1), Way("numpy", 2), Way("compiled", 1), Way("litert", 2, late=True),
+    Way("compiled", 2), Way("numpy", 1), Way("openvino", 1),
 ]  # fmt: skip
 
 
-_PACKAGES = {"numba": "numba", "litert": "ai_edge_litert", "openvino": "openvino"}
+_PACKAGES = {"compiled": "oplet_compiled_ops", "litert": "ai_edge_litert", "openvino": "openvino"}
 
 
 def needs(way: Way) -> None:

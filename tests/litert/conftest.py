@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.compiled_first import compiled_first
 
-__all__ = ["compiled_first", "engine"]
+__all__ = ["engine"]
 
 #: The packages whose kernels run: numpy's alone, and the compiled ones with them.
 ENGINES = {"numpy": ["builtin_ops"], "compiled": ["builtin_ops", "compiled_ops"]}

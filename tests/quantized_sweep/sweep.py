@@ -102,7 +102,9 @@ class Sweep:
 
 def engines() -> dict[str, PluginManager]:
     """The kernels that are installed."""
-    return {name: plugins for name, plugins in ENGINES.items() if name == "numpy" or importlib.util.find_spec("numba")}
+    return {
+        name: plugins for name, plugins in ENGINES.items() if name == "numpy" or importlib.util.find_spec("oplet_compiled_ops")
+    }
 
 
 def run_net(net: Net, plugins: PluginManager) -> Answer:

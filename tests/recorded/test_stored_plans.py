@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,14 +13,13 @@ from pathlib import Path
 import pytest
 from tests.kinds import part
 from tests.lifecycle import stored_answers
+from tests.machine_code import need_stored_plans
 from tests.recorded_cases import GROUPS, chosen, here
 
 from oplet.runtime.memory import remembered
 from oplet.runtime.memory.stored.dependencies import STORE_VARIABLE
 
-pytest.importorskip("numba")
-if sys.platform != "linux" or platform.machine() != "x86_64":
-    pytest.skip("machine code is stored as images on Linux and x86-64 alone", allow_module_level=True)
+need_stored_plans()
 
 #: Fewer than have plans; and how many models are opened in one child.
 _LEAST, _BATCH = 1500, 300

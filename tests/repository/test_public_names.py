@@ -14,7 +14,7 @@ import oplet
 NAMES = """
     Allocation AsyncKernel AsyncSignatureRunner BackendBuffer BufferAttribute BuiltinOperator CacheFolder
     Callee CommandRegistry Composite Context CustomPrefix Delegate DelegateContext DelegateFlags
-    DelegateKernel DelegateParams DelegateRegistry ExecutionTask Improving Interpreter
+    DelegateKernel DelegateParams DelegateRegistry ExecutionTask Interpreter
     InterpreterWithCustomOps IoType Joiner Limits Loop LoopJoiner Model ModelBuilder MutableOpResolver
     NO_SYNC_OBJECT NUMPY_BUFFER Node NodeLimits NodeSubset OpResolver OpResolverType Places PluginManager
     Predictor Profiler Provenance Quantization Reconciliation Registration RunAnew SignatureRunner

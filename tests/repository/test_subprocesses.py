@@ -19,10 +19,13 @@ from oplet_build.building import report
 from oplet_build.building.packing.bytecode import compiled
 
 CORE = ROOT / "core" / "src" / "oplet"
+#: The build of compiled kernels, which no wheel holds: it compiles in processes, and calls zig.
+BUILD = ROOT / "plugins" / "compiled_ops" / "src" / "oplet_compiled_ops" / "compiling"
 SHIPPED = [
     path
     for folder in (CORE, *(ROOT / "plugins").glob("*/src"), ROOT / "benchmarks", ROOT / "fuzz", ROOT / "examples")
     for path in sorted(folder.rglob("*.py"))
+    if not path.is_relative_to(BUILD)
 ]
 
 #: Modules whose business is to start processes or to run files as Python.
@@ -89,8 +92,6 @@ def test_only_one_module_starts_processes() -> None:
     assert found.pop("plugins/tools/src/oplet_tools/behind/launch.py") == ["runpy"]
     # Predictor.map(processes=True) starts the standard library's worker processes; the test below holds where those import from.
     assert set(found.pop("plugins/predictor/src/oplet_predictor/worker_process.py")) == {"multiprocessing"}
-    # It talks to the processes that compile, and looks whether this program is Python; oplet.processes starts them.
-    assert set(found.pop("plugins/compiled_ops/src/oplet_compiled_ops/compiling/processes.py")) == {"subprocess", "sys.executable"}
     # It reads what `oplet explore` says.
     assert found.pop("plugins/model_explorer/src/oplet_model_explorer/graphs.py") == ["subprocess"]
     # It calls the machine's compiler.
@@ -137,7 +138,7 @@ def test_only_one_module_writes_files() -> None:
     # A file that the system's loader reads once: new, its owner's alone, in the folder for temporary files, and gone at once.
     [temporary] = found.pop(str(ROOT / "plugins/native_ops/src/oplet_native_ops/shim/opening.py"))
     assert temporary.startswith("tempfile.NamedTemporaryFile(")
-    # Files of folders that only the user may write: notes of fixed places, and one whose bytes are locked and that stays empty.
+    # Files of folders that only the user may write: notes of fixed places.
     [cached] = found.pop("oplet/model/files/own_folder.py")
     assert cached.startswith("os.open(path, flags | _SAFELY, 384)")
     assert {path: calls for path, calls in found.items() if calls} == {}, "use oplet.model.files.atomic_write"

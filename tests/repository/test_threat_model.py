@@ -101,7 +101,7 @@ def test_nothing_that_is_shipped_reads_what_runs_code() -> None:
     assert found.pop("oplet_build/building/packing/bytecode.py") == ["marshal"]
     # It reads what a process of its own wrote into a pipe that nobody else has.
     assert found.pop("oplet_predictor/worker_process.py") == ["pickle"]
-    # It reads files that nobody else may have written, and whose machine code is run.
+    # It reads files that nobody else may have written, and which decide what compiled kernels do.
     assert found.pop("oplet/runtime/memory/stored/plan_files.py") == ["marshal"]
     assert {path: names for path, names in found.items() if names} == {}
     calling = {
@@ -139,6 +139,50 @@ def test_the_environment_variables_that_are_read_are_documented() -> None:
             r'"([A-Z]+_(?:NUM|MAXIMUM)_THREADS)"',
             (ROOT / "plugins/tools/src/oplet_tools/benchmarking/blas_threads.py").read_text("utf-8"),
         )
+    )
+
+
+#: The build of compiled kernels, which no wheel holds, and the module by which it resolves what kernels call.
+BUILD = ("oplet_compiled_ops/compiling/", "oplet_compiled_ops/library/lazy.py")
+
+
+def shipped_alone() -> dict[str, Path]:
+    """The modules that wheels hold and that run while a model does, by their paths in the wheel."""
+    found = {"/".join(path.parts[path.parts.index("src") + 1 :]): path for path in SHIPPED}
+    return {name: path for name, path in found.items() if not name.startswith(BUILD)}
+
+
+def test_nothing_that_is_shipped_makes_memory_executable_or_compiles() -> None:
+    calls = re.compile(r"\b(mprotect|PROT_EXEC|MAP_JIT|VirtualAlloc\w*|VirtualProtect\w*|memfd_create)\b")
+    found = {name: set(calls.findall(path.read_text("utf-8"))) for name, path in shipped_alone().items()}
+    # It has the loader open an empty library, by which the user's is bound.
+    assert found.pop("oplet_native_ops/shim/opening.py") == {"memfd_create"}
+    assert {name: calls for name, calls in found.items() if calls} == {}
+    imports = {name: set(modules(ast.parse(path.read_text("utf-8")))) for name, path in shipped_alone().items()}
+    assert {name for name, found in imports.items() if found & {"numba", "llvmlite", "cffi", "ziglang", "setuptools"}} == set()
+
+
+def test_few_modules_open_libraries() -> None:
+    calls = {
+        name: {ast.unparse(node) for node in ast.walk(ast.parse(path.read_text("utf-8"))) if is_opening(node)}
+        for name, path in shipped_alone().items()
+    }
+    found = {name: opened for name, opened in calls.items() if opened}
+    # BLAS is found among the libraries that the process has already, and `advise` is the C library's.
+    assert found.pop("oplet/runtime/threads/blas.py") == {"ctypes.CDLL(path)"}
+    assert found.pop("oplet/runtime/memory/arrays.py") == {"ctypes.CDLL(None)"}
+    assert found.pop("oplet_compiled_ops/library/opening.py") == {"ctypes.CDLL(str(path))", "ctypes.CDLL(None)"}
+    assert set(found) == {"oplet_native_ops/shim/opening.py", "oplet_native_ops/shim/library.py"}
+
+
+def is_opening(node: ast.AST) -> bool:
+    """Whether a node of a syntax tree opens a shared library."""
+    return isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in (
+        "CDLL",
+        "PyDLL",
+        "WinDLL",
+        "OleDLL",
+        "LoadLibrary",
     )
 
 

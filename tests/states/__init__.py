@@ -1,1 +1,1 @@
-"""Recorded cases in every state that a process may find: empty caches, kernels that arrive while it runs, plans of other processes."""
+"""Recorded cases in every state that a process may find: empty caches, plans of other processes, other levels of machine code."""

@@ -33,7 +33,6 @@ _HOMES = {
     "DelegateParams": "oplet.delegates.delegate",
     "DelegateRegistry": "oplet.delegates.registry",
     "ExecutionTask": "oplet.ops.asynchronous.task",
-    "Improving": "oplet.ops.serving.improving",
     "Interpreter": "oplet.runtime.interpreter",
     "InterpreterWithCustomOps": "oplet.interpreter",
     "IoType": "oplet.ops.asynchronous.task",

@@ -42,7 +42,6 @@ from oplet.ops.ensure import ensure_eq as ensure_eq
 from oplet.ops.ensure import ensure_fits as ensure_fits
 from oplet.ops.node import Node as Node
 from oplet.ops.serving.absorbing import UnforeseenShapeError as UnforeseenShapeError
-from oplet.ops.serving.improving import Improving as Improving
 from oplet.ops.serving.joining import Joiner as Joiner
 from oplet.ops.serving.joining import Loop as Loop
 from oplet.ops.serving.joining import LoopJoiner as LoopJoiner

@@ -24,7 +24,6 @@ __all__ = [
     "prepare_claimed",
     "profiled",
     "resize_now",
-    "store_plan",
     "unshare_plan",
 ]
 
@@ -191,15 +190,6 @@ def profiled(interpreter: Interpreter, profiler: Profiler | None) -> Iterator[No
         yield
     finally:
         session.profiler, session.force_delegate_profiling = before
-
-
-def store_plan(interpreter: Interpreter) -> None:
-    """Run a model once on whatever its inputs contain, and store what was prepared for it on disk, for later processes.
-
-    Args:
-        interpreter: the interpreter, whose tensors are allocated; nothing is done where its model cannot be stored.
-    """
-    interpreter._runtime.loaded.keep_plan()
 
 
 def unshare_plan(interpreter: Interpreter) -> None:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from subprocess import PIPE, TimeoutExpired
 from typing import Any
 
@@ -68,18 +68,13 @@ def python_process(
     *,
     environment: Mapping[str, str] | None = None,
     folders: Sequence[str | os.PathLike[str]] = (),
-    empty: str | None = None,
     **options: Any,
 ) -> Iterator[subprocess.Popen[Any]]:
     """Run this Python in an empty folder while the `with` block runs; at its end the process is killed if it still runs.
 
     The arguments are those of `run_python`; `options` are those of `subprocess.Popen`.
-
-    Args:
-        empty: the path of an empty folder that the caller removes, for processes that may outlive this one; unless given, one is made
-            that goes with the block or with this process.
     """
-    with nullcontext(empty) if empty is not None else tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
+    with tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
         variables = _environment({} if environment is None else environment, folders, False)
         process = subprocess.Popen(_command(arguments, False), **options, cwd=folder, env=variables)
         try:

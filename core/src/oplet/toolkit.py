@@ -89,7 +89,6 @@ _HOMES = {
     "profiled": "oplet.access",
     "small_constant": "oplet.runtime.describe.constants",
     "single_threaded_blas": "oplet.runtime.threads.numpy_settings",
-    "store_plan": "oplet.access",
     "unshare_plan": "oplet.access",
 }
 

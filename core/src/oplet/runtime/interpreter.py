@@ -202,21 +202,6 @@ class Interpreter(Descriptions):
         """
         self._runtime.session.meter.stop()
 
-    def warm_up(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Wait until every node that is prepared has its best kernel.
-
-        Packages of compiled kernels may run a node by another kernel while theirs is compiled in the background, which takes place
-        without this method too. Nodes whose shapes are known only while invoking are left out.
-
-        Args:
-            progress: called with how many nodes have their best kernel so far, and how many are waited for in all; never if none
-                is.
-
-        Examples:
-            >>> interpreter.warm_up()  # doctest: +SKIP
-        """
-        self._runtime.warm_up(progress)
-
     def close(self) -> None:
         """Free the kernels' state and the tensors' memory, and end the threads; the interpreter cannot run afterwards.
 

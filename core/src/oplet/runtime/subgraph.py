@@ -45,7 +45,6 @@ class Segment:
         steps: the thunks, neighbours fused where they can be (`oplet.ops.serving.joining`), and the position of the first node of
             each; None until the segment runs for the second time.
         seconds: the durations of the thunks in the first run; None before.
-        can_improve: whether a thunk may be replaced by a faster one (`oplet.ops.serving.improving`).
         is_one_step: whether its nodes are one compiled step, or it has no nodes.
         dynamic: the last node's outputs of dynamic shape.
         arena: the memory that its tensors share, as bytes; None if they need none.
@@ -55,7 +54,6 @@ class Segment:
 
     __slots__ = (
         "arena",
-        "can_improve",
         "dynamic",
         "end",
         "is_one_step",
@@ -74,7 +72,6 @@ class Segment:
         self.thunks: list[Thunk] = []
         self.steps: tuple[list[Thunk], list[int]] | None = None
         self.seconds: list[float] | None = None
-        self.can_improve = False
         self.is_one_step = False
         self.arena: NDArray[np.uint8] | None = None
         self.requests: Sequence[Request] = ()
@@ -259,7 +256,7 @@ class Subgraph:
     def joined_segment(self) -> Segment | None:
         """The only segment (part of the plan), if its thunks are fused into one step or are no more than one; None otherwise."""
         segments = self.segments
-        if len(segments) != 1 or segments[0].end < len(self.execution_plan) or segments[0].dynamic or segments[0].can_improve:
+        if len(segments) != 1 or segments[0].end < len(self.execution_plan) or segments[0].dynamic:
             return None
         steps = segments[0].steps
         return segments[0] if steps is not None and len(steps[0]) <= 1 else None

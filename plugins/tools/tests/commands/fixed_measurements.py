@@ -55,11 +55,11 @@ def _tune_model(*_arguments: object, **_options: object) -> Any:
     from oplet_tools.tuning.choice import Choice
     from oplet_tools.tuning.trials import Trial
 
-    builtin, numba = Candidate(), Candidate("compiled_ops", ("oplet-compiled-ops",))
+    builtin, compiled = Candidate(), Candidate("compiled_ops", ("oplet-compiled-ops",))
     divided = Candidate("compiled_ops", ("oplet-compiled-ops",), ("litert",), ("0-5,15",))
     trials = (
         Trial(builtin, 0.0123456, 0.0, nodes=232),
-        Trial(numba, 0.0012345, 1.25e-7, nodes=232),
+        Trial(compiled, 0.0012345, 1.25e-7, nodes=232),
         Trial(divided, 0.0010987, 3.5e-7, (7,), 232),
         Trial(Candidate("", (), ("openvino",)), 0.0011, 0.25, (230,), 232, "its answers differ by 0.25 of the largest value"),
         Trial(Candidate("", (), ("example",)), why="it ended its process with signal 11", crashed=True),

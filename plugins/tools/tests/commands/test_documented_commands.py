@@ -65,7 +65,6 @@ SUMMARY = {
         "oplet benchmark model.tflite --compare litert",
         "oplet benchmark model.tflite --roofline --json > base.json && oplet benchmark model.tflite --against base.json",
     ),
-    "warm": ("oplet warm model.tflite", "oplet warm model.tflite --json"),
     "tune": ("oplet tune model.tflite --num-threads 1 --json",),
     "versions": ("oplet versions model.tflite --nodes", "oplet versions model.tflite --against 2.16.1 --json"),
     "rewrite": (

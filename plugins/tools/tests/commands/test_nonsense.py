@@ -26,7 +26,6 @@ USUAL = {
     "partition": ["MODEL", "--delegate", "example:min_nodes=1"],
     "explore": ["MODEL", "--times"],
     "benchmark": ["MODEL", "--num-runs", "1", "--min-secs", "0", "--warmup-min-secs", "0", "--max-secs", "1"],
-    "warm": ["MODEL"],
     "tune": ["MODEL", "--max-secs", "0"],
     "rewrite": ["MODEL", "-o", "OUT"],
     "select": ["MODEL"],

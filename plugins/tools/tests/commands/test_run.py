@@ -87,7 +87,7 @@ def test_a_picture_is_classified(oplet, digits, examples):
     assert ran.code == 0, ran.err
     best = ran.out.split("probabilities: the highest")[1].splitlines()[3]
     assert best.split()[0] == "seven"
-    served = re.findall(r"(\d+) by oplet-(?:builtin|numba)-ops", ran.out)
+    served = re.findall(r"(\d+) by oplet-(?:builtin|compiled)-ops", ran.out)
     assert sum(map(int, served)) == 9
 
 

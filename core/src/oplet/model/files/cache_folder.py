@@ -1,6 +1,6 @@
-"""Cache folder: what takes long to compute is kept there between runs, such as choices of engines, plans and machine code.
+"""Cache folder: what takes long to compute is kept there between runs, such as choices of engines and plans.
 
-What is read back is trusted, and some of it is run; so the folder is one of the user's own.
+What is read back is trusted, and plans decide what is run; so the folder is one of the user's own.
 """
 
 from __future__ import annotations

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-from oplet.errors import OpletError, PluginError, PrepareError, StateError, failures
+from oplet.errors import PluginError, PrepareError, StateError, failures
 from oplet.ops.context import Declined, EnsureError, Node, UnfitError
 from oplet.ops.node import Thunk
-from oplet.ops.serving.improving import can_improve
 from oplet.ops.tensor import Tensor
 from oplet.runtime.execution.checks import with_write_check
 from oplet.runtime.execution.kernel_context import KernelContext
@@ -17,7 +16,7 @@ from oplet.runtime.memory.buffer_handles import with_readable_inputs
 from oplet.runtime.subgraph import Segment
 from oplet.schema.enums import TensorType
 
-__all__ = ["bind_node", "bind_segment", "improve"]
+__all__ = ["bind_node", "bind_segment"]
 
 
 def bind_segment(context: KernelContext, segment: Segment, start: int = 0) -> None:
@@ -25,43 +24,9 @@ def bind_segment(context: KernelContext, segment: Segment, start: int = 0) -> No
     positions = {} if start else {index: at for at, index in enumerate(context.subgraph.execution_plan[: segment.end])}
     for node in segment.nodes:
         thunk = bind_node(context, node)
-        improves = can_improve(thunk)
-        readable = with_readable_inputs(context, node, thunk)
-        segment.thunks.append(readable)
-        if improves:
-            segment.can_improve |= readable is thunk
-        elif positions and node.delegate is None and (kernel := node.registration) is not None and kernel.bind is not None:
-            context.let_go(node, positions[node.index])  # where a better thunk is to come, it is made of the same constants
-
-
-def improve(context: KernelContext, segment: Segment, wait: bool = False, told: Callable[[], None] | None = None) -> None:
-    """Replace thunks (functions that run nodes) of a segment by faster ones, such as compiled code, where these are ready.
-
-    Args:
-        wait: whether to wait until all are ready.
-        told: called after each thunk that can be replaced, whether or not it was; None for no calls.
-
-    Raises:
-        PrepareError: a faster thunk cannot be made.
-    """
-    memory = context.session.memory
-    for position, (node, thunk) in enumerate(zip(segment.nodes, segment.thunks)):
-        if can_improve(thunk):
-            outer, memory.charged_to = memory.charged_to, node
-            try:
-                better: Thunk | None = thunk.better(wait)  # type: ignore[attr-defined]
-            except OpletError:
-                raise
-            except failures() as error:
-                raise context.node_error(PrepareError, node, error, "failed to prepare") from error
-            finally:
-                memory.charged_to = outer
-            if better is not None:
-                segment.thunks[position] = with_readable_inputs(context, node, better)
-                segment.unjoin()
-            if told is not None:
-                told()
-    segment.can_improve = any(map(can_improve, segment.thunks))
+        segment.thunks.append(with_readable_inputs(context, node, thunk))
+        if positions and node.delegate is None and (kernel := node.registration) is not None and kernel.bind is not None:
+            context.let_go(node, positions[node.index])
 
 
 def bind_node(context: KernelContext, node: Node) -> Thunk:

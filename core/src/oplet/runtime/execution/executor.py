@@ -6,7 +6,6 @@ allocated: one that runs a stored plan never is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -147,7 +146,7 @@ class Executor:
         if not subgraph.ready or subgraph.delegated.reports or not subgraph.is_joined:
             return False
         segment = subgraph.segments[0]
-        if segment.can_improve or session.profiler is not None or session.meter.has_deadline or not session.enter_alone(subgraph):
+        if session.profiler is not None or session.meter.has_deadline or not session.enter_alone(subgraph):
             return False
         try:
             run_joined(self.context, segment)
@@ -218,13 +217,6 @@ class Executor:
                 if tensor in node.inputs:
                     segment.thunks[position] = with_readable_inputs(self.context, node, segment.thunks[position])
                     segment.unjoin()
-
-    def improve(self, told: Callable[[], None]) -> None:
-        """Wait until each node runs by its fastest thunk, compiled if it can be; call `told` after each that was waited for."""
-        from oplet.runtime.execution.binding import improve
-
-        for segment in self.subgraph.segments:
-            improve(self.context, segment, True, told)
 
     # Shapes --------------------------------------------------------------------------------------------------
 

@@ -7,10 +7,8 @@ being prepared here.
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from oplet.errors import InvokeError
 from oplet.model.verify.signatures import signature_faults
 from oplet.ops.node import Unresolved
 from oplet.ops.tensor import Allocation
@@ -193,17 +191,10 @@ class LoadedModel:
         self.subgraphs[:], self.executors[:] = [own], [Executor(session, own)]
         session.subgraphs, session.runners = self.subgraphs, list(self.executors)
 
-    def keep_plan(self) -> None:
-        """Run the model once on whatever its inputs contain, and store its plan on disk at once; nothing if it has none."""
-        if self.stored_plans is not None and self.subgraphs[0].ready:
-            with suppress(InvokeError), KernelNumpySettings():  # not all models run on any inputs
-                self.executors[0].invoke()
-                self.store_plan(now=True)
-
-    def store_plan(self, *, now: bool = False) -> None:
-        """Store the plan on disk for other processes, if the model was opened before (which is noted on disk) or `now` is set."""
+    def store_plan(self) -> None:
+        """Store the plan on disk for other processes, if the model was opened before (which is noted on disk)."""
         if self.stored_plans is not None:
-            self.stored_plans.store(self.subgraphs, self.session.resources, lambda: self._loaded_anew().tensors, now=now)
+            self.stored_plans.store(self.subgraphs, self.session.resources, lambda: self._loaded_anew().tensors)
 
 
 def stored_plans_of(model: Model, manager: PluginManager, prefer: Any) -> StoredPlans | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -213,29 +213,6 @@ class ModelRuntime:
             self.loaded.rebind()
             self.executors[subgraph_index].part_from_origin()
             return exchange_memory(self.executors[subgraph_index], arrays)
-
-    def warm_up(self, progress: Callable[[int, int], None] | None) -> None:
-        """Wait until every node that is prepared has its best kernel; see `Interpreter.warm_up`."""
-        from oplet.ops.serving.improving import can_improve
-
-        self.ensure_idle()
-        total = sum(
-            can_improve(thunk) for subgraph in self.subgraphs for segment in subgraph.segments for thunk in segment.thunks
-        )
-        done = 0
-
-        def told() -> None:
-            nonlocal done
-            done += 1
-            if progress is not None:
-                progress(done, total)
-
-        if total:
-            if progress is not None:
-                progress(0, total)
-            with KernelNumpySettings():
-                for executor in self.executors:
-                    executor.improve(told)
 
     def resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
         """Give an input of a subgraph another shape."""

@@ -33,10 +33,6 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
     """
     session = context.session
     meter, profiler = session.meter, session.profiler
-    if segment.can_improve:
-        from oplet.runtime.execution.binding import improve  # imported late: thunks of a stored plan are the best ones
-
-        improve(context, segment)
     if meter.has_deadline or (profiler is not None and profiler.enabled):
         _run_timed(context, segment)
         return

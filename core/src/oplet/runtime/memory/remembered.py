@@ -113,7 +113,6 @@ class BoundPlan(NamedTuple):
         (segment,) = old.segments
         taken = Segment(segment.end, [subgraph.nodes[node.index] for node in segment.nodes], [])
         taken.thunks, taken.steps, taken.seconds = segment.thunks, segment.steps, segment.seconds
-        taken.can_improve = segment.can_improve
         taken.is_one_step, taken.arena, taken.offsets = segment.is_one_step, segment.arena, segment.offsets
         old.segments = []
         subgraph.origin = old.origin or old

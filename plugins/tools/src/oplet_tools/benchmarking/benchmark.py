@@ -26,7 +26,6 @@ from oplet_tools.benchmarking.profiling.node_facts import facts_of_nodes
 from oplet_tools.benchmarking.profiling.peaks import Peaks, measure_peaks
 from oplet_tools.benchmarking.timings import Ratio, Timings
 from oplet_tools.benchmarking.trace import Span
-from oplet_tools.benchmarking.warming import with_progress
 from oplet_tools.running.inputs import load_inputs, notify_of_random
 from oplet_tools.running.many.identity import model_identity
 from oplet_tools.running.model_runner import ModelRunner
@@ -251,7 +250,6 @@ def benchmark_model(
         invoke()
         profiler.enabled = False
         spans[2] = _until_now(spans[2])
-        with_progress(interpreter, progress)
         first = list(profiler.events)
         profiler.clear()
         warmup: list[float] = []

@@ -22,7 +22,6 @@ from oplet_tools.cli.commands.rewrite import rewrite
 from oplet_tools.cli.commands.run import run
 from oplet_tools.cli.commands.tune import tune
 from oplet_tools.cli.commands.versions import versions
-from oplet_tools.cli.commands.warm import warm
 from oplet_tools.cli.plugin_commands import Command, Commands
 from oplet_tools.cli.settings import Debug, PluginSwitches, settings_of
 
@@ -62,7 +61,6 @@ COMMANDS: dict[Callable[..., None], str] = {
     explore: "Show the graph of a model in a browser.",
     partition: "Show which nodes delegates would take, and why not.",
     benchmark: "Measure the time and memory that a model takes.",
-    warm: "Compile the kernels of a model ahead of its first run.",
     tune: "Measure every installed way to run a model.",
     inspect: "Show what is in a model file, and who would run it.",
     versions: "Show versions of ops, and which runtimes have them.",

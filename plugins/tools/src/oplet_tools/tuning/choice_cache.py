@@ -122,7 +122,7 @@ def store_choice(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
 
 
 def _versions(distributions: Iterable[str]) -> dict[str, str]:
-    """Return the versions of packages and of what they require, which brings the engines (numba, openvino, ...)."""
+    """Return the versions of packages and of what they require, which brings the engines (openvino, tensorflow, ...)."""
     import importlib_metadata
 
     found: dict[str, str] = {}

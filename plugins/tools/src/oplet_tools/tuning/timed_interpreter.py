@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,9 +20,7 @@ Array = NDArray[Any]
 
 
 class TimedInterpreter:
-    """A candidate's interpreter, allocated and with its inputs set. It has run once: the outputs, the seconds of that run, and
-    those of compiling are kept.
-    """
+    """A candidate's interpreter, allocated and with its inputs set. It has run once: the outputs and the seconds are kept."""
 
     def __init__(self, interpreter: Interpreter, inputs: dict[int, Array]) -> None:
         self.interpreter = interpreter
@@ -34,9 +31,6 @@ class TimedInterpreter:
             interpreter.allocate_tensors()
         for index, value in inputs.items():
             interpreter.set_tensor(index, value)
-        start = time.monotonic()
-        interpreter.warm_up()
-        self.compiling = time.monotonic() - start
         self.first = self.time()
         self.details = interpreter.get_output_details()
         self.outputs = [np.array(interpreter.get_tensor(d["index"])) for d in self.details]

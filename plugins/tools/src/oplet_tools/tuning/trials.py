@@ -70,8 +70,7 @@ class Bounds(NamedTuple):
     Attributes:
         max_error: the largest error of an output as a fraction of its largest magnitude; None for the tolerances of `oplet
             compare`. Twice the model's own sensitivity to rounding errors of inputs (`output_sensitivity`) passes in any case.
-        max_seconds: seconds after which no other candidate is begun; one that is being measured is finished. Compiling kernels does not
-            count.
+        max_seconds: seconds after which no other candidate is begun; one that is being measured is finished.
         way_seconds: seconds after which a candidate that does not get done is given up, where a child process measures; the built-in
             kernels have no such limit.
     """
@@ -134,7 +133,7 @@ class _Measurement:
         self._max_error = max_error
         self._sensitivities: list[float] = []
         self._kind = ModelKind.FLOAT32
-        self._begun, self._compiling, self._until = time.monotonic(), 0.0, until
+        self._begun, self._until = time.monotonic(), until
         self._reference: list[Array] | None = None
         self.trials: dict[Candidate, Trial] = {}
         self._finalists: dict[Candidate, TimedInterpreter] = {}
@@ -145,9 +144,9 @@ class _Measurement:
         return time.monotonic() <= self._until
 
     def divide_time(self) -> None:
-        """Limit the time that is left to as much as was spent so far; compilation does not count."""
+        """Limit the time that is left to as much as was spent so far."""
         now = time.monotonic()
-        self._until = min(self._until, now + max(now - self._begun - self._compiling, _LEAST_SECONDS))
+        self._until = min(self._until, now + max(now - self._begun, _LEAST_SECONDS))
 
     def measure(self, candidate: Candidate, tell: Callable[[float], None], known: Trial | None = None) -> Trial:
         """Measure a candidate, unless its trial is `known` or no time is left; `tell` is called between runs with the fraction
@@ -172,8 +171,6 @@ class _Measurement:
                 raise DelegateError(_unclaimed(candidate, interpreter, trial.claimed))
             self._add_random_inputs(interpreter)
             runner = TimedInterpreter(interpreter, self._inputs)
-            self._until += runner.compiling  # done once on a machine, it is not to keep other engines from being measured
-            self._compiling += runner.compiling
         except failures() as error:  # a third-party delegate may raise anything; the other candidates are still measured
             if interpreter is not None:
                 interpreter.close()

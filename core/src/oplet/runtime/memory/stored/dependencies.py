@@ -43,7 +43,7 @@ def settings_of(manager: PluginManager, prefer: Preference) -> str | None:
     if recipe is None:
         return None
     plugins = [(i.name, i.distribution, i.version, i.module, i.state == "blocked") for i in manager.outline()]
-    variables = sorted(item for item in os.environ.items() if item[0].startswith(("OPLET_", "NUMBA_")))
+    variables = sorted(item for item in os.environ.items() if item[0].startswith("OPLET_"))
     python = sys.version, sys.implementation.cache_tag, sys.prefix, sys.byteorder, sys.flags.optimize
     return repr((python, np.__version__, __file__, plugins, recipe, prefer, variables))
 

@@ -55,7 +55,6 @@ class StoredPlans:
         self._manager = manager
         self._name: PlanName | None = None
         self._found: StoredPlan | None = None
-        self._is_noted = False
         if stores_plans() and len(model.data) <= MOST_BYTES:
             settings = settings_of(manager, Preference.read(prefer))
             if settings is not None:
@@ -101,28 +100,20 @@ class StoredPlans:
         subgraphs: Sequence[Subgraph],
         resources: Collection[Any],
         load: Callable[[], Sequence[Tensor]],
-        *,
-        now: bool = False,
     ) -> None:
-        """Store the plan of the model's only subgraph, if the model was opened before, and once no faster thunks are to come.
+        """Store the plan of the model's only subgraph, if the model was opened before.
 
         Args:
             subgraphs: the model's subgraphs.
             resources: the keys of `Session.resources`.
             load: loads the first subgraph's tensors once more from the file.
-            now: whether to store it even if the model was not opened before.
         """
         subgraph, name = subgraphs[0], self._name
         if name is None or not subgraph.segments:
             return
-        if subgraph.segments[0].can_improve:
-            if not self._is_noted:  # the next process, or this one when its kernels are compiled, need not open it once more
-                self._is_noted = True
-                note_opened(name)
-            return
         self._name = None  # once is enough
         is_as_the_file = len(subgraphs) == 1 and subgraph.generation == 1 and not self._model.lazy_root.external_buffers
-        if not is_as_the_file or not is_plain(subgraph, resources) or not (note_opened(name) or now):
+        if not is_as_the_file or not is_plain(subgraph, resources) or not note_opened(name):
             return
         # The packages whose kernels have made it; others have a say in which kernels serve, and are told by their sources.
         kernels = [node.registration for node in subgraph.nodes]
