@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from oplet.model.reachability import called_subgraphs
-from oplet.ops.serving.improving import can_improve
 from oplet.ops.tensor import Allocation, Array, Tensor
 from oplet.runtime.execution.binding import bind_node
 from oplet.runtime.memory.buffer_handles import with_readable_inputs
@@ -99,5 +98,4 @@ def _bind_anew(executor: Executor, moved: set[Tensor]) -> None:
         raise
     finally:
         executor.session.leave()
-    segment.can_improve = any(map(can_improve, segment.thunks))
     segment.unjoin()
