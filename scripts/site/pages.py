@@ -14,6 +14,7 @@ GUIDES: dict[str, list[str]] = {
         "migrating.md",
         "command.md",
         "values.md",
+        "compiled-model.md",
         "many-inputs.md",
         "predictor.md",
         "serving.md",
