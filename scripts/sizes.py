@@ -15,11 +15,12 @@ __all__ = ["BUDGET", "lines", "table"]
 
 #: The most lines of Python, comments and empty ones among them, that each package may have.
 BUDGET = {
-    "core": 26_800,
+    "core": 27_000,
     "plugins/atan_op": 100,
     "plugins/beam_handler": 500,
     "plugins/build": 6_000,
     "plugins/builtin_ops": 24_500,
+    "plugins/compiled_model": 2_300,
     "plugins/coral_ops": 500,
     "plugins/example_delegate": 300,
     "plugins/flex_delegate": 2_200,

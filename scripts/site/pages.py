@@ -15,6 +15,7 @@ GUIDES: dict[str, list[str]] = {
         "gallery.md",
         "command.md",
         "values.md",
+        "compiled-model.md",
         "many-inputs.md",
         "metadata.md",
         "predictor.md",

@@ -72,6 +72,17 @@ def predictor() -> None:
     assert [rows.shape for rows in (found.values() if isinstance(found, dict) else [found])] == [(3, 10)]
 
 
+def compiled_model() -> None:
+    from oplet.compiled_model import CompiledModel
+
+    model = CompiledModel.from_file(EXAMPLES / "digits" / "digits_float32.tflite")
+    inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+    inputs[0].write(PICTURE)
+    for _ in range(2):
+        model.run_by_index(0, inputs, outputs)
+        assert abs(outputs[0].read(10, np.float32).sum() - 1) < 1e-5
+
+
 def testing() -> None:
     from oplet.testing import OpContract
 
@@ -228,6 +239,7 @@ CHECKS = {
     "beam_handler": beam_handler,
     "build": build,
     "builtin_ops": builtin_ops,
+    "compiled_model": compiled_model,
     "coral_ops": coral_ops,
     "example_delegate": delegated("example"),
     "flex_delegate": partial(inverse, "oplet-flex-delegate"),

@@ -30,6 +30,7 @@ GROUPS = (
         "atan_op",
         "build",
         "builtin_ops",
+        "compiled_model",
         "coral_ops",
         "example_delegate",
         "flex_ops",
