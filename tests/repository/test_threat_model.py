@@ -8,6 +8,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,12 @@ NETWORK = {
     "urllib3",
 }
 CODE = {"pickle", "_pickle", "shelve", "dill", "cloudpickle", "joblib", "yaml", "dbm", "marshal"}
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(path.read_text("utf-8"))
 
 
 def dotted(node: ast.AST) -> str:
@@ -80,7 +87,7 @@ def documented(section: str) -> str:
 
 
 def test_nothing_that_is_shipped_opens_a_connection() -> None:
-    found = {str(path): sorted(set(modules(ast.parse(path.read_text("utf-8")))) & NETWORK) for path in SHIPPED}
+    found = {str(path): sorted(set(modules(parsed(path))) & NETWORK) for path in SHIPPED}
     assert {path: names for path, names in found.items() if names} == {}
 
 
@@ -93,10 +100,7 @@ def test_pages_that_are_written_load_nothing_from_elsewhere() -> None:
 
 
 def test_nothing_that_is_shipped_reads_what_runs_code() -> None:
-    found = {
-        "/".join(path.parts[path.parts.index("src") + 1 :]): sorted(set(modules(ast.parse(path.read_text("utf-8")))) & CODE)
-        for path in SHIPPED
-    }
+    found = {"/".join(path.parts[path.parts.index("src") + 1 :]): sorted(set(modules(parsed(path))) & CODE) for path in SHIPPED}
     # It compiles oplet's own modules in a child, and writes them into a program.
     assert found.pop("oplet_build/building/packing/bytecode.py") == ["marshal"]
     # It reads what a process of its own wrote into a pipe that nobody else has.
@@ -107,7 +111,7 @@ def test_nothing_that_is_shipped_reads_what_runs_code() -> None:
     calling = {
         (path.name, dotted(node.func))
         for path in SHIPPED
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call) and dotted(node.func) in ("eval", "exec", "np.load", "numpy.load")
     }
     assert calling == {("code_points.py", "np.load")}  # a table of the package itself, which is installed beside its code
@@ -123,7 +127,7 @@ def test_whatever_opens_a_connection_is_found(code: str) -> None:
 
 def test_the_environment_variables_that_are_read_are_documented() -> None:
     section = documented("Environment variables")
-    read = {name for path in SHIPPED for name in variables(ast.parse(path.read_text("utf-8")))}
+    read = {name for path in SHIPPED for name in variables(parsed(path))}
     assert read >= {"OPLET_CACHE_DIR", "XDG_CACHE_HOME", "PYTHONPATH"}
     imported = {
         "?PREFER_VARIABLE": "OPLET_PREFER",
@@ -158,14 +162,13 @@ def test_nothing_that_is_shipped_makes_memory_executable_or_compiles() -> None:
     # It has the loader open an empty library, by which the user's is bound.
     assert found.pop("oplet_native_ops/shim/opening.py") == {"memfd_create"}
     assert {name: calls for name, calls in found.items() if calls} == {}
-    imports = {name: set(modules(ast.parse(path.read_text("utf-8")))) for name, path in shipped_alone().items()}
+    imports = {name: set(modules(parsed(path))) for name, path in shipped_alone().items()}
     assert {name for name, found in imports.items() if found & {"numba", "llvmlite", "cffi", "ziglang", "setuptools"}} == set()
 
 
 def test_few_modules_open_libraries() -> None:
     calls = {
-        name: {ast.unparse(node) for node in ast.walk(ast.parse(path.read_text("utf-8"))) if is_opening(node)}
-        for name, path in shipped_alone().items()
+        name: {ast.unparse(node) for node in ast.walk(parsed(path)) if is_opening(node)} for name, path in shipped_alone().items()
     }
     found = {name: opened for name, opened in calls.items() if opened}
     # BLAS is found among the libraries that the process has already, and `advise` is the C library's.
