@@ -28,10 +28,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give a run what a new user has: no setting of oplet's and empty caches, in a folder that the run's processes share."""
     if os.environ.get("PYTEST_XDIST_WORKER"):
         return
-    # What pip has fetched is no state of oplet's: environments that tests make share the user's own cache, where pip would follow the next variable.
+    # What pip has fetched is no state of oplet's, nor are emulated machines: environments that tests make share the user's own cache,
+    # where pip would follow the next variable.
     if sys.platform == "linux":
         own = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
         os.environ.setdefault("PIP_CACHE_DIR", os.path.join(own, "pip"))
+        os.environ.setdefault("EMULATED_FOLDER", os.path.join(own, "oplet-emulated"))  # see scripts/emulated
     folder = tempfile.mkdtemp(prefix="oplet-tests-caches-")
     os.environ["XDG_CACHE_HOME"] = folder
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
@@ -40,10 +42,11 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True, scope="session")
 def oplet_of_an_index() -> Iterator[None]:
     """Messages advise packages as they do where oplet came from an index; tests/repository/test_advice_in_a_clone.py has the others."""
-    from oplet.plugins import install_commands
+    from oplet.plugins import install_commands, known_packages
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(install_commands, "_direct_url", lambda: "")
+        patch.setattr(known_packages, "NAMES_ARE_OURS", True)
         yield
 
 

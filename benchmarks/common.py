@@ -75,7 +75,12 @@ def random_value(details: Mapping[str, Any], seed: int = 0) -> NDArray[Any]:
 
 
 def take_turns(
-    invokes: Mapping[str, Callable[[], object]], rounds: int, rare: Sequence[str] = (), every: int = 5, burst: int = 1
+    invokes: Mapping[str, Callable[[], object]],
+    rounds: int,
+    rare: Sequence[str] = (),
+    every: int = 5,
+    burst: int = 1,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, list[float]]:
     """Run all runners in turn, round by round; returns the seconds of each, NaN for rounds in which it did not run.
 
@@ -86,8 +91,8 @@ def take_turns(
         rare: slow runners, which take part in one of `every` rounds.
         burst: runs of a runner in its turn. Of several runs the first is dropped, because threads of the previous runner may still
             spin on a core; the median of the others counts.
+        clock: the clock, in seconds.
     """
-    clock = time.perf_counter
     names = list(invokes)
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for number in range(rounds):

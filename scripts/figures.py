@@ -1,9 +1,11 @@
 """Figures in the documentation (sizes, times, ratios): measured here, stored in docs/figures.json, and filled into the pages.
 
-usage: python -m scripts.figures [--sizes] [--measure] [--speed] [--models FOLDER] [--rounds N]
+usage: python -m scripts.figures [--sizes] [--measure] [--speed] [--plain] [--busy] [--models FOLDER] [--rounds N]
 
 Without options, the pages are filled from the file. --measure measures sizes, builds and starts again, --speed latencies relative to
-LiteRT's, which takes minutes; FOLDER holds the recorded cases of real models. A page marks a figure as
+LiteRT's, which takes minutes, --plain those of what README's own line installs, in time of the processor; FOLDER holds the recorded cases of
+real models. Where other processes keep the cores busy, times are refused: figures of such a machine are of its load (--busy measures them
+all the same, and the page tells the load). A page marks a figure as
 
     <!-- figure: NAME -->what stands here is replaced<!-- end -->
 
@@ -22,6 +24,7 @@ import re
 import statistics
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -182,6 +185,40 @@ def _speed(models: Path, rounds: int) -> dict[str, Any]:
     return {"rounds": rounds, "models": found}
 
 
+def _plain(models: Path, rounds: int) -> dict[str, Any]:
+    """Ratios, by model, of what a thread needs of the processor with the numpy kernels alone, as README's first line installs them, and with
+    LiteRT as it comes: time of the processor, which other processes hardly change.
+    """
+    from benchmarks import common, runners
+    from benchmarks.latency import ratio_of
+
+    found: dict[str, list[float]] = {}
+    for name, content in common.models(models, _LEAST_BYTES):
+        try:
+            calls = {kind: runners.prepared(kind, name, content) for kind in ("oplet-numpy", "litert-xnnpack")}
+            for call in calls.values():
+                call()
+        except Exception as error:  # each runtime has its own exception classes
+            print(f"{name}: {' '.join(str(error).split())[:120]}", file=sys.stderr)
+            continue
+        seconds = common.take_turns(calls, rounds, burst=3, clock=time.thread_time)
+        ratio = ratio_of(seconds["oplet-numpy"], seconds["litert-xnnpack"])
+        if ratio is not None:
+            found[name] = [round(each, 3) for each in ratio]
+        print(name, ratio, file=sys.stderr, flush=True)
+    return {"rounds": rounds, "models": found}
+
+
+def _too_busy() -> str:
+    """Why times are not to be measured now; "" if they may be."""
+    load, cores = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0, os.cpu_count() or 1
+    if load <= cores:
+        return ""
+    return (
+        f"{load:.0f} processes want to run on {cores} cores, so that times would be of them too; try again later, or with --busy"
+    )
+
+
 def _circumstances() -> dict[str, Any]:
     """The circumstances of the measurement: date, machine, versions."""
     versions = {}
@@ -209,9 +246,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--measure", action="store_true", help="measure sizes, builds and starts anew")
     parser.add_argument("--sizes", action="store_true", help="measure sizes anew, which no load of the machine changes")
     parser.add_argument("--speed", action="store_true", help="measure latencies anew")
+    parser.add_argument("--plain", action="store_true", help="measure what README's line installs beside LiteRT as it comes")
+    parser.add_argument("--busy", action="store_true", help="measure times however busy the machine is")
     parser.add_argument("--models", type=Path, default=REAL, help="the recorded cases of real models")
     parser.add_argument("--rounds", type=int, default=15)
     given = parser.parse_args(arguments)
+    if (given.measure or given.speed or given.plain) and not given.busy and (why := _too_busy()):
+        print(why, file=sys.stderr)
+        return 1
     figures: dict[str, Any] = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
     with tempfile.TemporaryDirectory(prefix="oplet-figures-") as name:
         folder = Path(name)
@@ -225,9 +267,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             }
     if given.speed:
         figures["speed"] = {**_circumstances(), **_speed(given.models, given.rounds)}
+    if given.speed or given.plain:
+        figures["plain"] = {**_circumstances(), **_plain(given.models, given.rounds)}
     FILE.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n", "utf-8")
     figures = json.loads(FILE.read_text("utf-8"))  # read back, so that the order of keys is that of the file
-    missing = {"sizes", "times", "speed"} - set(figures)
+    missing = {"sizes", "times", "speed", "plain"} - set(figures)
     if missing:
         print(f"{FILE.name} has no {', '.join(sorted(missing))} yet, so that no page is filled", file=sys.stderr)
         return 1

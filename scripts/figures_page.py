@@ -62,6 +62,12 @@ def _median(models: Mapping[str, Sequence[float]]) -> str:
     return f"{statistics.median(ratio[0] for ratio in models.values()):.2f}"
 
 
+def _half(models: Mapping[str, Sequence[float]]) -> str:
+    """Between which ratios the middle half of the models lies."""
+    low, _, high = statistics.quantiles((ratio[0] for ratio in models.values()), n=4)
+    return f"{low:.1f} to {high:.1f}"
+
+
 def _typical(pair: str) -> Callable[[Figures], str]:
     """The median over models, which a single outlier does not move."""
     return lambda figures: _median(figures["speed"]["models"][pair])
@@ -94,6 +100,9 @@ FIGURES: Mapping[str, Callable[[Figures], str]] = {
     "numpy-by-litert": _typical("oplet-numpy / litert"),
     "compiled-by-xnnpack": _typical("oplet-compiled / litert-xnnpack"),
     "auto-by-xnnpack": _typical("auto / litert-xnnpack"),
+    "numpy-by-xnnpack": lambda f: _median(f["plain"]["models"]),
+    "numpy-by-xnnpack-half": lambda f: _half(f["plain"]["models"]),
+    "plain-models": lambda f: str(len(f["plain"]["models"])),
     "speed-models": lambda f: str(len({name for models in f["speed"]["models"].values() for name in models})),
     "openvino-by-xnnpack": _typical("openvino / litert-xnnpack"),
     "openvino-table": _openvino_table,
@@ -102,7 +111,7 @@ FIGURES: Mapping[str, Callable[[Figures], str]] = {
 
 def figures_page(figures: Figures) -> str:
     """The text of docs/figures.md."""
-    sizes, times, speed = figures["sizes"], figures["times"], figures["speed"]
+    sizes, times, speed, plain = figures["sizes"], figures["times"], figures["speed"], figures["plain"]
     parts = [
         "# Figures",
         "Made by `python -m scripts.figures`; pages take theirs from the same file, `figures.json`. Times are of runs that take turns: "
@@ -140,6 +149,17 @@ def figures_page(figures: Figures) -> str:
                 for runner, each in times["starts"].items()
             ],
         ),
+        "## Speed as installed",
+        _circumstances(plain),
+        "What `pip install` of README's first line gives, the numpy kernels alone, beside LiteRT as it comes, with XNNPACK: a thread's time of the "
+        f"processor in a run by the other's, medians of {plain['rounds']} rounds that take turns; below 1 oplet is faster.",
+        _grid(
+            ["model", "oplet-numpy / litert-xnnpack"],
+            [
+                *((name, _ratio(ratio)) for name, ratio in sorted(plain["models"].items())),
+                ("the median", _median(plain["models"])),
+            ],
+        ),
         "## Speed",
         _circumstances(speed),
         f"Time of a run on one thread by that of another runner, medians of {speed['rounds']} rounds in one process; below 1 the first is faster. "
@@ -160,9 +180,7 @@ def _speed_table(speed: Figures) -> str:
     pairs = list(speed["models"])
     names = sorted({name for models in speed["models"].values() for name in models})
     rows = [[name, *(_ratio(speed["models"][pair].get(name)) for pair in pairs)] for name in names]
-    rows.append(
-        ["the model in the middle", *(_median(speed["models"][pair]) if speed["models"][pair] else "-" for pair in pairs)]
-    )
+    rows.append(["the median", *(_median(speed["models"][pair]) if speed["models"][pair] else "-" for pair in pairs)])
     return _grid(["model", *pairs], rows)
 
 

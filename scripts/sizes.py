@@ -15,14 +15,17 @@ __all__ = ["BUDGET", "lines", "table"]
 
 #: The most lines of Python, comments and empty ones among them, that each package may have.
 BUDGET = {
-    "core": 26_800,
+    "core": 27_000,
     "plugins/atan_op": 100,
     "plugins/beam_handler": 500,
     "plugins/build": 6_000,
     "plugins/builtin_ops": 24_500,
+    "plugins/compiled_model": 2_300,
+    "plugins/coral_ops": 500,
     "plugins/example_delegate": 300,
     "plugins/flex_delegate": 2_200,
     "plugins/flex_ops": 16_500,
+    "plugins/larq_ops": 700,
     "plugins/litert_delegate": 1_600,
     "plugins/mediapipe_ops": 1_000,
     "plugins/model_explorer": 400,
@@ -35,7 +38,7 @@ BUDGET = {
     "plugins/signal_ops": 1_400,
     "plugins/testing": 2_400,
     "plugins/text_ops": 5_800,
-    "plugins/tools": 18_900,
+    "plugins/tools": 22_000,
 }
 
 

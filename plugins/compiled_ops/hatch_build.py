@@ -25,8 +25,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 #: What a wheel's platform tag promises, by the platform's name in `oplet_compiled_ops.compiling.platforms`.
 TARGETS = {
-    "linux-x86_64": "manylinux_2_17_x86_64.manylinux2014_x86_64",
-    "linux-aarch64": "manylinux_2_17_aarch64.manylinux2014_aarch64",
+    "linux-x86_64": "manylinux_2_28_x86_64",
+    "linux-aarch64": "manylinux_2_28_aarch64",
     "musl-x86_64": "musllinux_1_2_x86_64",
     "musl-aarch64": "musllinux_1_2_aarch64",
     "macos-arm64": "macosx_11_0_arm64",

@@ -32,6 +32,22 @@ _ROOMS = {
     "processes": ("plugins", "Plugins"),
 }
 
+#: Names that stand first on their pages.
+_FIRST = (
+    "Interpreter",
+    "SignatureRunner",
+    "load_delegate",
+    "Limits",
+    "Registration",
+    "hookimpl",
+    "Delegate",
+    "SimpleDelegate",
+    "DelegateKernel",
+    "Model",
+    "ModelBuilder",
+    "PluginManager",
+)
+
 #: Public modules of the core beside `oplet` itself, each with its page.
 _MODULES = (
     "oplet.errors",
@@ -46,13 +62,13 @@ _MODULES = (
 
 def main() -> None:
     """Make the pages."""
-    navigation = ["* [oplet](index.md)"]
+    navigation = ["* [Getting started](index.md)"]
     for name, page in BESIDE.items():
         if (ROOT / name).exists():
             _write(page, relinked((ROOT / name).read_text("utf-8"), name, page))
     for group, listed in GUIDES.items():
         there = [name for name in listed if (ROOT / "docs" / name).exists()]
-        navigation += [f"* {group}", *(f"    * [{_title((ROOT / 'docs' / name).read_text('utf-8'))}]({name})" for name in there)]
+        navigation += [f"* {group}", *(f"    * [{_entry(name)}]({name})" for name in there)]
     missing = {page for path, page in shown_at().items() if path.startswith("docs/")} - {
         n for names in GUIDES.values() for n in names
     }
@@ -72,6 +88,14 @@ def main() -> None:
 def _write(page: str, text: str) -> None:
     with mkdocs_gen_files.open(page, "w") as file:
         file.write(text)
+
+
+def _entry(name: str) -> str:
+    """What the navigation calls a page: its title; a decision by its number and file's name, as its title is a sentence."""
+    number, _, words = Path(name).stem.partition("-")
+    if number.isdecimal():
+        return f"{int(number)}. {words.replace('-', ' ').capitalize()}"
+    return _title((ROOT / "docs" / name).read_text("utf-8"))
 
 
 def _title(text: str) -> str:
@@ -106,9 +130,14 @@ def _name_pages() -> Iterator[str]:
         titles[page] = title
         names.setdefault(page, []).append(name)
     for page, title in titles.items():
-        entries = "".join(f"::: oplet.{name}\n\n" for name in sorted(names[page], key=str.lower))
+        entries = "".join(f"::: oplet.{name}\n\n" for name in sorted(names[page], key=_place))
         _write(f"reference/{page}.md", f"# {title}\n\nPublic names of `oplet`; each is imported from there.\n\n{entries}")
         yield f"    * [{title}](reference/{page}.md)"
+
+
+def _place(name: str) -> tuple[int, str]:
+    """The place of a name on its page: what most programs need first, then all others by name."""
+    return _FIRST.index(name) if name in _FIRST else len(_FIRST), name.lower()
 
 
 def _module_pages() -> Iterator[str]:

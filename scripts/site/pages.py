@@ -12,9 +12,12 @@ __all__ = ["BESIDE", "GUIDES", "ROOT", "packages", "shown_at"]
 GUIDES: dict[str, list[str]] = {
     "Running models": [
         "migrating.md",
+        "gallery.md",
         "command.md",
         "values.md",
+        "compiled-model.md",
         "many-inputs.md",
+        "metadata.md",
         "predictor.md",
         "serving.md",
         "ray.md",
@@ -51,8 +54,8 @@ GUIDES: dict[str, list[str]] = {
         "differences.md",
         "reliability.md",
         "figures.md",
-        "gallery.md",
-        "licences.md",
+    ],
+    "Decisions": [
         "decisions/README.md",
         "decisions/0001-contexts-are-held.md",
         "decisions/0002-segments-and-folding.md",
@@ -62,6 +65,7 @@ GUIDES: dict[str, list[str]] = {
         "decisions/0006-plans-on-disk.md",
         "decisions/0007-five-packages.md",
     ],
+    "About": ["licences.md"],
 }
 
 #: Files beside docs/ that are pages too.

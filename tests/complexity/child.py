@@ -26,8 +26,8 @@ __all__ = ["ENGINES"]
 
 #: The plugins of each engine.
 ENGINES = {
-    "numpy": ["builtin_ops", "signal_ops", "mediapipe_ops"],
-    "compiled": ["compiled_ops", "builtin_ops", "signal_ops", "mediapipe_ops"],
+    "numpy": ["builtin_ops", "coral_ops", "larq_ops", "signal_ops", "mediapipe_ops"],
+    "compiled": ["compiled_ops", "builtin_ops", "coral_ops", "larq_ops", "signal_ops", "mediapipe_ops"],
 }
 
 #: Address space beyond what the process has before a model.

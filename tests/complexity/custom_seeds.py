@@ -31,6 +31,10 @@ def _f32(*shape: int) -> Spec:
     return Spec("float32", shape)
 
 
+def _i32(*shape: int) -> Spec:
+    return Spec("int32", shape)
+
+
 def _i16(*shape: int) -> Spec:
     return Spec("int16", shape)
 
@@ -101,6 +105,25 @@ _NODES = (
             "nms_score_threshold": 0.0, "nms_iou_threshold": 0.5, "num_classes": 2, "y_scale": 10.0, "x_scale": 10.0,
             "h_scale": 5.0, "w_scale": 5.0,
         },
+    ),
+    _Node("LceQuantize", [_f32(2, 40)], [_i32(2, 2)], {}),
+    _Node("LceDequantize", [_i32(2, 2)], [_f32(2, 40)], {}),
+    _Node(
+        "LceBconv2d", [_i32(1, 4, 4, 2), np.arange(36, dtype=np.int32).reshape(2, 3, 3, 2), *[np.ones(2, np.float32)] * 2, np.ones(2, np.int32)],
+        [_f32(1, 4, 4, 2)],
+        {
+            "channels_in": 40, "dilation_height_factor": 1, "dilation_width_factor": 1, "fused_activation_function": 0, "pad_values": 0,
+            "padding": 0, "stride_height": 1, "stride_width": 1,
+        },
+    ),
+    _Node(
+        "LceBMaxPool2d", [_i32(1, 4, 4, 2)], [_i32(1, 2, 2, 2)],
+        {"padding": 0, "filter_height": 2, "filter_width": 2, "stride_height": 2, "stride_width": 2},
+    ),
+    _Node(
+        "PosenetDecoderOp", [_f32(1, 3, 3, 17), _f32(1, 3, 3, 34), _f32(1, 3, 3, 64), _f32(1, 3, 3, 34)],
+        [_f32(1, 2, 17, 2), _f32(1, 2, 17), _f32(1, 2), _f32(1), _f32(1, 2, 3, 3)],
+        {"max_detections": 2, "score_threshold": 0.1, "stride": 16, "nms_radius": 20.0},
     ),
 )  # fmt: skip
 

@@ -11,6 +11,8 @@ from tests.complexity.knobs import knobs_of
 from oplet import MutableOpResolver
 from oplet.ops.serving.entry import op_label
 from oplet_builtin_ops import register_ops as builtin_ops
+from oplet_coral_ops import register_ops as coral_ops
+from oplet_larq_ops import register_ops as larq_ops
 from oplet_mediapipe_ops import register_ops as mediapipe_ops
 from oplet_signal_ops import register_ops as signal_ops
 
@@ -34,6 +36,6 @@ def seeds() -> list[Seed]:
 def registered() -> set[str]:
     """Every operator that the packages register."""
     resolver = MutableOpResolver()
-    for register in (builtin_ops, signal_ops, mediapipe_ops):
+    for register in (builtin_ops, coral_ops, larq_ops, signal_ops, mediapipe_ops):
         register(resolver)
     return {op_label(entry.op) for entry in resolver.entries()}

@@ -19,8 +19,8 @@ from tests.places import ROOT
 from oplet import Interpreter
 from oplet.errors import OpletError
 from oplet.model.model import Model
-from oplet_tools.running.metadata.attached_files import attached_file
-from oplet_tools.running.metadata.labels import labels_of
+from oplet_tools.metadata.attached_files import attached_file
+from oplet_tools.metadata.labels import labels_of
 from oplet_tools.running.values.normalization import normalization_of
 
 FILES = {"labels.txt": b"red\ngreen\nblue\n" * 50}
@@ -88,7 +88,7 @@ def test_an_archive_that_unpacks_to_gigabytes_is_refused_before_it_does() -> Non
 
 
 def test_running_a_model_reads_nothing_that_is_attached(monkeypatch: pytest.MonkeyPatch) -> None:
-    import oplet_tools.running.metadata.attached_files as attached_files
+    import oplet_tools.metadata.attached_files as attached_files
 
     def never(*_: object) -> None:
         raise AssertionError

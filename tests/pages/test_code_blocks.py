@@ -40,11 +40,13 @@ HERE = {
     "core/README.md",
     "docs/async.md",
     "docs/choosing-an-engine.md",
+    "docs/compiled-model.md",
     "docs/cookbook.md",
     "docs/migrating.md",
     "docs/plugins.md",
     "docs/quantization.md",
     "docs/reliability.md",
+    "plugins/compiled_model/README.md",
     "plugins/predictor/README.md",
     "plugins/testing/README.md",
 }
@@ -145,6 +147,13 @@ def test_recipes_run_in_a_clone(page: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(ROOT)
     found = run_blocks(ROOT / "docs" / page)
     assert isinstance(found["interpreter"], Interpreter)
+
+
+def test_a_model_runs_on_buffers_in_a_clone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for page in (ROOT / "docs" / "compiled-model.md", ROOT / "plugins" / "compiled_model" / "README.md"):
+        found = run_blocks(page)
+        assert found["outputs"][0].read(10, found["np"].int8).any()
 
 
 def test_the_quantized_layer_of_the_page_equals_the_built_in_one_and_keeps_the_contract() -> None:

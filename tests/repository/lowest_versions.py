@@ -72,6 +72,17 @@ def predictor() -> None:
     assert [rows.shape for rows in (found.values() if isinstance(found, dict) else [found])] == [(3, 10)]
 
 
+def compiled_model() -> None:
+    from oplet.compiled_model import CompiledModel
+
+    model = CompiledModel.from_file(EXAMPLES / "digits" / "digits_float32.tflite")
+    inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+    inputs[0].write(PICTURE)
+    for _ in range(2):
+        model.run_by_index(0, inputs, outputs)
+        assert abs(outputs[0].read(10, np.float32).sum() - 1) < 1e-5
+
+
 def testing() -> None:
     from oplet.testing import OpContract
 
@@ -116,6 +127,21 @@ def delegated(name: str) -> Callable[[], None]:
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
     return check
+
+
+def coral_ops() -> None:
+    maps = [np.full((1, 3, 3, channels), -9 if channels == 17 else 0, np.float32) for channels in (17, 34, 64)]
+    maps[0][0, 1, 2] = 3
+    options = bytes(flexbuffers.Dumps({"max_detections": 1, "score_threshold": 0.5, "stride": 16, "nms_radius": 20.0}))
+    shapes = ([1, 1, 17, 2], [1, 1, 17], [1, 1], [1])
+    points, *_, count = call_op("PosenetDecoderOp", maps, [Spec("float32", shape) for shape in shapes], custom_options=options)
+    assert (count.tolist(), points[0, 0, 0].tolist()) == ([1], [16, 32])
+
+
+def larq_ops() -> None:
+    values = np.array([[-1, 2, -3, 4]], np.float32)
+    [words] = call_op("LceQuantize", [values], [Spec("int32", [1, 1])])
+    assert words.tolist() == [[5]]
 
 
 def mediapipe_ops() -> None:
@@ -213,9 +239,12 @@ CHECKS = {
     "beam_handler": beam_handler,
     "build": build,
     "builtin_ops": builtin_ops,
+    "compiled_model": compiled_model,
+    "coral_ops": coral_ops,
     "example_delegate": delegated("example"),
     "flex_delegate": partial(inverse, "oplet-flex-delegate"),
     "flex_ops": partial(inverse, "oplet-flex-ops"),
+    "larq_ops": larq_ops,
     "litert_delegate": delegated("litert"),
     "mediapipe_ops": mediapipe_ops,
     "model_explorer": model_explorer,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripts.figures import FILE, PAGE, REAL, fill, marked_pages, sizes
+from scripts.figures import FILE, PAGE, REAL, fill, main, marked_pages, sizes
 from scripts.figures_page import FIGURES, figures_page
 from tests.places import ROOT
 
@@ -52,10 +52,22 @@ def test_every_figure_is_told_somewhere_and_says_when_and_where_it_was_measured(
     text = "".join(page.read_text("utf-8") for page in marked_pages())
     assert set(re.findall(r"<!-- figure: ([\w-]+) -->", text)) == set(FIGURES)
     assert text.count("<!-- figure: ") == text.count("<!-- end -->")
-    for part in ("sizes", "times", "speed"):
+    for part in ("sizes", "times", "speed", "plain"):
         assert re.fullmatch(r"20\d\d-\d\d-\d\d", figures[part]["date"])
         assert figures[part]["machine"]
         assert {"oplet", "numpy"} <= set(figures[part]["versions"])
+
+
+@pytest.mark.parametrize("option", ["--measure", "--speed", "--plain"])
+def test_times_are_not_measured_on_a_busy_machine_unless_that_is_asked_for(
+    option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = FILE.read_bytes()
+    monkeypatch.setattr("os.getloadavg", lambda: (19.0, 19.0, 19.0), raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    assert main([option]) == 1
+    assert "19 processes want to run on 2 cores" in capsys.readouterr().err
+    assert FILE.read_bytes() == before
 
 
 @pytest.mark.parametrize("page", MEASURED)

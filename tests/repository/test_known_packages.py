@@ -10,8 +10,9 @@ from scripts.requirements import tomllib
 from tests.every_package import not_installed
 from tests.places import ROOT, name_of
 
-from oplet import Composite, companions
-from oplet.plugins import known_packages
+from oplet import Composite, DelegateRegistry, companions
+from oplet.errors import DelegateLoadError
+from oplet.plugins import install_commands, known_packages
 from oplet_tools.cli import plugin_commands
 
 FOLDERS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
@@ -57,6 +58,43 @@ def test_a_companion_that_is_not_installed_is_advised_by_who_brings_it() -> None
         project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
         brought |= dict.fromkeys(project.get("entry-points", {}).get("oplet.modules", ()), project["name"])
     assert brought == companions.KNOWN
+
+
+def test_every_package_of_the_repository_is_known_as_the_project_s() -> None:
+    assert {"oplet", *map(name_of, FOLDERS)} == known_packages.PACKAGES
+
+
+def test_a_delegate_that_is_not_installed_is_advised_by_who_brings_it() -> None:
+    brought = {
+        name: name_of(source.parents[2])
+        for source in ROOT.glob("plugins/*_delegate/src/*/__init__.py")
+        for name in re.findall(r"registry\.add\(\"([\w-]+)", source.read_text("utf-8"))
+    }
+    assert len(brought) > 3
+    assert brought == known_packages.DELEGATES
+    for name, package in brought.items():
+        with pytest.raises(DelegateLoadError, match=f"{package} brings it and is not installed, .*: pip install {package}"):
+            DelegateRegistry().find(name)
+
+
+def test_no_message_asks_an_index_for_a_name_that_is_not_ours_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_packages, "NAMES_ARE_OURS", False)
+    for package in known_packages.PACKAGES:
+        assert "PyPI" not in known_packages.package_origin(package)
+        for options in ({}, {"upgrade": True}, {"version": "1.0"}, {"extra": "cli"}):
+            command = install_commands.install_command(package, **options)
+            assert "--no-index --find-links WHEELS" in command, command
+            assert "WHEELS: the folder that scripts/wheels.sh of oplet's repository makes" in command
+    # Of others' packages the project knows nothing.
+    assert install_commands.install_command("my-ops", upgrade=True) == "pip install --upgrade my-ops"
+
+
+def test_names_are_ours_no_earlier_than_releasing_says() -> None:
+    """The flag is turned with the first release, whose section the changelog then has."""
+    released = re.search(r"^## \d+\.\d+\.", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE) is not None
+    assert "NAMES_ARE_OURS" in (ROOT / "RELEASING.md").read_text("utf-8")
+    source = (ROOT / "core/src/oplet/plugins/known_packages.py").read_text("utf-8")
+    assert f"\nNAMES_ARE_OURS = {released}\n" in source
 
 
 def test_the_command_that_resolves_names_says_where_they_come_from() -> None:

@@ -153,6 +153,7 @@ HOUSES = (
         ROOT / "plugins" / name / "src" / f"oplet_{name}"
         for name in (
             "build",
+            "compiled_model",
             "flex_delegate",
             "flex_ops",
             "native_ops",
@@ -193,7 +194,7 @@ def test_no_module_of_the_core_or_of_what_was_cut_from_it_is_longer_than_can_be_
 
 
 #: The packages that are made of what the core offers to authors of tools.
-TOOLS = ("predictor", "testing", "tools", "build")
+TOOLS = ("predictor", "compiled_model", "testing", "tools", "build")
 #: The public modules of the core, with the modules in them, and those that only `TOOLS` may import.
 PUBLIC, FOR_TOOLS = ("errors", "kernels", "schema"), ("interpreter", "processes", "texts", "toolkit", "versions")
 
@@ -206,9 +207,11 @@ PUBLIC, FOR_TOOLS = ("errors", "kernels", "schema"), ("interpreter", "processes"
         "atan_op",
         "beam_handler",
         "ray_batch",
+        "coral_ops",
         "example_delegate",
         "flex_delegate",
         "flex_ops",
+        "larq_ops",
         "litert_delegate",
         "mediapipe_ops",
         "model_explorer",

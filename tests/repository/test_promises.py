@@ -98,6 +98,31 @@ def test_readme_lists_every_package_with_its_folder() -> None:
     assert table == {folder.relative_to(ROOT).as_posix(): name_of(folder) for folder in FOLDERS}
 
 
+def test_the_number_of_operators_is_that_of_the_page() -> None:
+    counted = re.search(r"^(\d+) operators\.$", (ROOT / "docs" / "operators.md").read_text("utf-8"), re.MULTILINE)
+    assert counted
+    assert f"[{counted[1]} operators](docs/operators.md)" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_first_screen_says_what_it_is_with_a_picture_and_one_command_and_when_not_to_use_it() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    first = text[: text.index("```python")]
+    assert len(first.splitlines()) < 40
+    assert re.search(r"!\[[^\]]+\]\(docs/gallery/pip-install\.svg\)", first)
+    assert re.findall(r"^    (.+)$", first, re.MULTILINE) == ["sh scripts/demo.sh"]
+    before_install = text[: text.index("## Install")]
+    for words in ("**Status:**", "**When not to use it:**", "<!-- figure: numpy-by-xnnpack -->", "Linux", "macOS", "Windows"):
+        assert words in before_install, words
+
+
+def test_every_page_stands_in_readme_s_table() -> None:
+    table = (ROOT / "README.md").read_text("utf-8").partition("## Where to read on")[2].partition("\n## ")[0]
+    linked = set(re.findall(r"\]\(docs/([\w-]+\.md)", table))
+    # Lists and records that others lead to.
+    behind = {"glossary.md", "licences.md", "public-names.md"}
+    assert {path.name for path in (ROOT / "docs").glob("*.md")} - linked == behind
+
+
 def test_every_package_runs_on_the_pythons_that_readme_names() -> None:
     assert "Python 3.10 or later" in (ROOT / "README.md").read_text("utf-8")
     for folder in FOLDERS:

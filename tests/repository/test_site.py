@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -106,6 +107,26 @@ def test_every_command_of_a_plugin_has_a_page_with_each_of_its_options(site: Pat
                     assert option in page, f"{name} {option}"
 
 
+def test_the_search_finds_guides_first_and_no_page_that_is_none(site: Path) -> None:
+    entries = json.loads((site / "search" / "search_index.json").read_text("utf-8"))["docs"]
+    boosts = {entry["location"]: entry.get("boost", 1) for entry in entries if "#" not in entry["location"]}
+    assert "SUMMARY.html" not in boosts
+    for word, page in (("custom op", "tutorial.html"), ("install", "index.html"), ("multithreading", "predictor.html")):
+        found = {e["location"].partition("#")[0] for e in entries if word in f"{e['title']} {e['text']}".lower()}
+        assert page in found, word
+        rivals = [other for other in found if other.startswith(("reference/", "packages/", "decisions/", "changelog"))]
+        assert all(boosts[page] > 2 * boosts.get(other, 1) for other in rivals), word
+
+
+def test_signatures_are_broken_into_lines(site: Path) -> None:
+    text = (site / "reference" / "running.html").read_text("utf-8")
+    [signature] = re.findall(r'id="oplet\.Interpreter".*?(<div class="[^"]*doc-signature.*?</div>)', text, re.DOTALL)[:1]
+    lines = unescape(re.sub(r"<[^>]+>", "", signature)).splitlines()
+    assert len(lines) > 10
+    assert max(map(len, lines)) <= 100
+    assert text.index('id="oplet.Interpreter"') < text.index('id="oplet.AsyncSignatureRunner"')
+
+
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 50
@@ -142,6 +163,8 @@ def test_every_page_of_docs_is_in_the_navigation(site: Path) -> None:
         ("[a](scripts/site.sh)", "README.md", "index.md", "a"),
         ("```\n[a](docs/values.md)\n```", "README.md", "index.md", "```\n[a](docs/values.md)\n```"),
         ("[a](gone.md)", "docs/values.md", "values.md", "[a](gone.md)"),
+        ("![a](docs/gallery/run.svg)", "README.md", "index.md", "![a](gallery/run.svg)"),
+        ("![a](gallery/run.svg)", "docs/gallery.md", "gallery.md", "![a](gallery/run.svg)"),
     ],
 )
 def test_links_lead_to_pages(text: str, source: str, page: str, wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +205,7 @@ def test_the_gallery_shows_what_the_commands_print_today(tmp_path: Path) -> None
         pytest.importorskip(package)
     gallery.main(tmp_path)
     page = (ROOT / "docs" / "gallery.md").read_text("utf-8")
-    for name in (*gallery.TERMINALS, *gallery.PICTURES):
+    for name in (*gallery.TERMINALS, *gallery.SESSIONS, *gallery.PICTURES):
         kept = (ROOT / "docs" / "gallery" / f"{name}.svg").read_text("utf-8")
         assert f"(gallery/{name}.svg)" in page
         assert "http://" not in kept.replace("http://www.w3.org/", "")

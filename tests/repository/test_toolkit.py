@@ -18,7 +18,11 @@ from oplet import toolkit
 from oplet.toolkit import __all__ as NAMES
 
 CORE = ROOT / "core" / "src" / "oplet"
-USERS = [path for name in ("predictor", "testing", "tools", "build") for path in (ROOT / "plugins" / name / "src").rglob("*.py")]
+USERS = [
+    path
+    for name in ("predictor", "compiled_model", "testing", "tools", "build")
+    for path in (ROOT / "plugins" / name / "src").rglob("*.py")
+]
 
 
 @functools.cache

@@ -125,8 +125,18 @@ def test_one_job_holds_a_change_against_what_was_before_it_by_programs_that_are_
         assert (ROOT / (command.split()[-1].replace(".", "/") + ".py")).is_file(), command
 
 
+def test_every_night_all_of_the_emulated_room_runs_where_its_machines_can_be_made() -> None:
+    job = workflow("emulated.yml")["jobs"]["emulated"]
+    assert job["container"].startswith("debian:")
+    [step] = [step for step in job["steps"] if "pytest" in step.get("run", "")]
+    assert step["run"].endswith('python -m pytest -m "" --part all tests/emulated')
+    assert step["env"] == {"OPLET_EVERY_CASE": "1"}
+    assert (ROOT / "tests" / "emulated").is_dir()
+
+
 def test_changes_nights_and_only_a_tag_of_a_version_start_them() -> None:
     assert set(workflow("tests.yml")["on"]) == {"push", "pull_request", "schedule"}
+    assert set(workflow("emulated.yml")["on"]) == {"schedule"}
     assert workflow("release.yml")["on"] == workflow("site.yml")["on"] == {"push": {"tags": ["v*"]}}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,8 @@ from oplet.errors import StateError
 
 # Everything else is imported late: an interpreter that runs a plan from disk needs none of it.
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from oplet.ops.context import Context, Node
     from oplet.ops.tensor import Tensor
     from oplet.runtime.describe.profiler import Profiler
@@ -111,6 +113,28 @@ class SubgraphRunner:
             DelegateError: the delegate cannot copy the value.
         """
         return self._runtime.readable(tensor, self.index)
+
+    def use_memory(self, arrays: Mapping[int, NDArray[Any] | None]) -> Collection[int]:
+        """Let inputs and outputs lie in arrays of the application, which runs then read and write without copies.
+
+        It lasts until the subgraph is prepared again, as by `allocate` after a resize; `Subgraph.generation` is another number then. An
+        output that a run could not leave in its array has another `data` afterwards. No two of the arrays may overlap where one of them
+        is an output's.
+
+        Args:
+            arrays: by the index of an input or output, a contiguous and writeable array of its dtype and shape; None for the runtime's own
+                memory, to which the tensor's value is copied.
+
+        Returns:
+            The indices of the tensors that lie where it was asked for. Constants, variables and strings stay where they are, as does what
+            a delegate's kernel reads or writes, and every tensor of a subgraph in which shapes depend on values, that nodes call, or that
+            is not allocated.
+
+        Raises:
+            StateError: another thread is using the interpreter.
+            PrepareError: a kernel cannot be bound to the arrays; call `allocate`.
+        """
+        return self._runtime.exchange_memory(arrays, self.index)
 
     def details(self, tensor: int) -> dict[str, Any]:
         """Return a tensor's details, as `Interpreter.get_tensor_details` does.

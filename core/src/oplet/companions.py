@@ -24,8 +24,10 @@ GROUP: Final = "oplet.modules"
 KNOWN: Final = {
     "Predictor": "oplet-predictor",
     "beam": "oplet-beam",
+    "compiled_model": "oplet-compiled-model",
     "predictor": "oplet-predictor",
     "ray": "oplet-ray",
+    "tensor_buffer": "oplet-compiled-model",
     "testing": "oplet-testing",
     "tuning": "oplet-tools",
 }

@@ -87,6 +87,7 @@ _HOMES = {
     "idle_decompositions": "oplet.runtime.delegation.decompositions",
     "inline_alike": "oplet.access",
     "profiled": "oplet.access",
+    "small_constant": "oplet.runtime.describe.constants",
     "single_threaded_blas": "oplet.runtime.threads.numpy_settings",
     "unshare_plan": "oplet.access",
 }

@@ -58,6 +58,7 @@ from oplet.plugins.plugin import PluginInfo as PluginInfo
 from oplet.plugins.selection import Preference as Preference
 from oplet.plugins.selection import normalised as normalised
 from oplet.runtime.delegation.decompositions import idle_decompositions as idle_decompositions
+from oplet.runtime.describe.constants import small_constant as small_constant
 from oplet.runtime.describe.details import quantization_details as quantization_details
 from oplet.runtime.describe.explain import NodeReport as NodeReport
 from oplet.runtime.describe.profiler import Event as Event

@@ -234,7 +234,7 @@ def test_the_providers_are_asked_one_after_the_other(site: Any) -> None:
     assert answer(interpreter, [1, 2, 3, 4]) == [10, 20, 30, 40]
     assert answer(interpreter, [1, 2, 3, 4, 5]) == [100, 200, 300, 400, 500]
     assert why(interpreter) == (
-        "my.twice version 0: registered; application declined it: 5 values, where 3 are taken; oplet-plain 1.0 declined it: not 5"
+        "my.twice version 0: next after application; application declined it: 5 values, where 3 are taken; oplet-plain 1.0 declined it: not 5"
     )
     assert answer(interpreter, [1, 2]) == [1, 4]
     assert why(interpreter).endswith("oplet-plain 1.0 declined it: not 2; oplet-base 1.0 declined it: not 2")

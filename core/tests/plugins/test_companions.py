@@ -19,6 +19,7 @@ SOURCE = {"oplet_wave": '"""Waves."""\ndef play():\n    return "played"\n'}
 #: As where the package oplet alone is installed, from an index: no entry point of any group, in either reader.
 ALONE = (
     "import oplet.plugins.install_commands; oplet.plugins.install_commands._direct_url = lambda: ''\n"
+    "import oplet.plugins.known_packages; oplet.plugins.known_packages.NAMES_ARE_OURS = True\n"
     "import importlib_metadata, oplet.installed; importlib_metadata.entry_points = lambda **wanted: []\n"
     "oplet.installed.entry_points = lambda group: []\n"
 )

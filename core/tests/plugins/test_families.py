@@ -123,6 +123,25 @@ def test_where_a_single_kernel_declines_its_family_s_kernel_runs_the_node() -> N
     assert "declined it: too small" in report.why
 
 
+def test_a_node_that_the_first_package_declines_is_not_told_the_reason_of_the_first(site: Any) -> None:
+    site.add(
+        "oplet-base",
+        source=BY_PREFIX.format(op="Flex", head='OPLET_TIER = "builtin"')
+        .replace("invoke=print", "prepare=PREPARE, invoke=print")
+        .replace("@hookimpl", "PREPARE = lambda context, node: context.resize_tensor(node.outputs[0], (3,))\n    @hookimpl"),
+    )
+    declines = "\n    from oplet import decline\n    def PREPARE(context, node):\n        if node.inputs[0].shape[0] != 4:\n            decline('not 4')\n        context.resize_tensor(node.outputs[0], (4,))\n"
+    site.add(
+        "oplet-four", source=BY_NAME.format(op="FlexErf", head=declines).replace("invoke=print", "prepare=PREPARE, invoke=print")
+    )
+    for length, why in ((4, "overrides oplet-base 1.0"), (3, "next after oplet-four 1.0; oplet-four 1.0 declined it: not 4")):
+        model = graph_model(chain_graph(["FlexErf"], Spec(F32, [length])))
+        interpreter = Interpreter(model_content=model, plugins=site.manager())
+        interpreter.allocate_tensors()
+        [report] = interpreter.explain()
+        assert (report.distribution, report.why) == ("oplet-base" if length == 3 else "oplet-four", why)
+
+
 def test_a_family_whose_kernel_refuses_names_the_op_of_the_node() -> None:
     def refuses(context: Any, node: Any) -> None:
         from oplet import ensure

@@ -20,7 +20,8 @@ from oplet.errors import ModelError
 from oplet.schema import enums, options, stablehlo_options, tables
 from oplet.schema.decode import decode
 from oplet.schema.encode import encode, encode_pieces
-from oplet.schema.table import Field, Table, int32, vector
+from oplet.schema.table import Field, Table, int32, strings, vector
+from oplet.schema.table import tables as tables_of
 
 FACTS = SHARED / "facts" / "schema.json"
 MODULES = (tables, options, stablehlo_options)
@@ -133,6 +134,35 @@ def test_a_field_from_a_later_schema_is_passed_over() -> None:
 
     data = encode(Later(values=np.array([1, 2], np.uint16), extra=7))
     assert decode(tables.Uint16Vector, memoryview(data)).values.tolist() == [1, 2]
+
+
+class _Names(Table):
+    names: list[str] | None = strings(0)
+
+
+class _Groups(Table):
+    groups: list[_Names] | None = tables_of(0, _Names)
+
+
+def test_vectors_of_strings_read_back_in_any_number_of_tables_and_damaged_ones_are_refused() -> None:
+    made = _Groups(groups=[_Names(names=[f"n{i}", "", "Grüße", "x" * 300]) for i in range(200)] + [_Names(names=[]), _Names()])
+    data = encode(made)
+    read = decode(_Groups, memoryview(data))
+    assert read == made
+    assert [each.names for each in (read.groups or [])[-2:]] == [[], None]
+    few = encode(_Names(names=["abc", "de"]))
+    outcomes = set()
+    for place in range(len(few) - 16):
+        damaged = bytearray(few)
+        damaged[place] = 0xFF
+        try:
+            decode(_Names, memoryview(bytes(damaged)))
+            outcomes.add("read")
+        except ModelError:
+            outcomes.add("refused")
+    assert outcomes == {"read", "refused"}
+    with pytest.raises(ModelError, match=r"_Names.names is 3, which is not text"):
+        encode(_Names(names=["a", 3]))  # type: ignore[list-item]
 
 
 def test_absent_and_empty_vectors_are_told_apart() -> None:

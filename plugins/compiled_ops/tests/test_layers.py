@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plugins.compiled_ops.tests.compiled import is_compiled
 from tests.budgets import examples
 
 from oplet.schema.enums import ActivationFunctionType, Padding
@@ -302,3 +303,37 @@ def test_panels_have_each_weight_in_its_place_and_zeros_around(
     expected[:filters, :, :length] = matrix.reshape(filters, runs, length)
     assert np.array_equal(panels, expected.reshape(count, width, runs, steps, group).transpose(0, 2, 3, 1, 4))
     assert panels.ctypes.data % 64 == 0
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8", "uint8", "int16"])
+@pytest.mark.parametrize(("window", "stride", "dilation"), [((4, 6), 3, 1), ((11, 1), 1, 1), ((3, 9), 2, 2), ((13, 13), 1, 1)])
+@pytest.mark.parametrize("multiplier", [1, 3])
+def test_depthwise_filters_of_any_size_are_compiled(
+    kind: str, window: tuple[int, int], stride: int, dilation: int, multiplier: int, agree: Callable[..., None]
+) -> None:
+    random = np.random.default_rng(window[0])
+    options = DepthwiseConv2DOptions(
+        padding=Padding.SAME, stride_h=stride, stride_w=stride, depth_multiplier=multiplier,
+        dilation_h_factor=dilation, dilation_w_factor=dilation,
+    )  # fmt: skip
+    size, channels = 20, 5 * multiplier
+    out = -(-size // stride)
+    zero = {"uint8": 120, "int8": -3}.get(kind, 0)
+    inputs: list[Any] = [Spec(kind, (1, size, size, 5), [0.1], [zero])]
+    if kind == "float32":
+        inputs = [Spec(kind, (1, size, size, 5)), random.standard_normal((1, *window, channels)).astype(kind), None]
+        x, y = random.standard_normal((1, size, size, 5)).astype(kind), Spec(kind, (1, out, out, channels))
+    else:
+        stored = "uint8" if kind == "uint8" else "int8"
+        low = 0 if stored == "uint8" else -127
+        weights = random.integers(low, low + 255, (1, *window, channels)).astype(stored)
+        inputs.append(Spec(stored, weights.shape, [0.02], [128 if stored == "uint8" else 0], data=weights))
+        inputs.append(None)
+        info = np.iinfo(kind)
+        x = random.integers(info.min, info.max, (1, size, size, 5)).astype(kind)
+        y = Spec(kind, (1, out, out, channels), [2.0], [zero])
+    model = one_op_model("DEPTHWISE_CONV_2D", inputs, [y], options, version=3)
+    if kind != "int16":
+        assert is_compiled(model)
+    for threads in (1, 2):
+        agree(model, [x], threads)

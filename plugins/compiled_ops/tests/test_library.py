@@ -64,7 +64,9 @@ def test_a_level_that_the_processor_lacks_is_named_and_numpy_serves(
     assert "so that numpy's kernels serve" in caplog.text
 
 
-def test_without_libraries_every_node_is_declined_with_the_reason(fresh: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_libraries_every_node_is_declined_with_the_reason(
+    fresh: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(opening, "folder", lambda: tmp_path)
     code = (
         "import sys, pathlib; from oplet_compiled_ops.library import opening; opening.folder = lambda: pathlib.Path(sys.argv[2]);"

@@ -153,3 +153,37 @@ def test_nodes_that_stay_are_grouped_between_the_partitions_that_run_around_them
     assert [(group.label, group.nodes) for group in groups if group.nodes and group.label == "stays"] == [
         ("stays", [1, 2]), ("stays", [4, 5]), ("stays", [7, 8]),
     ]  # fmt: skip
+
+
+def layers(*names: str) -> dict[int, tuple[str, ...]]:
+    """The paths of nodes, two for each layer."""
+    return {2 * place + half: ("net", name) for place, name in enumerate(names) for half in (0, 1)}
+
+
+def labels_of(paths: dict[int, tuple[str, ...]]) -> list[str]:
+    return [group.label for group in group_nodes(paths, [1] * len(paths), dict.fromkeys(paths, "ADD"))]
+
+
+def test_layers_whose_names_begin_alike_are_a_group_of_that_name():
+    paths = layers(
+        "stem_conv", "stem_bn", "block1a_dwconv", "block1a_se_squeeze", "block2a_expand_conv", "block2a_bn", "top_conv"
+    )
+    assert [label for label in labels_of(paths) if "_" not in label] == ["net", "stem", "block1a", "block2a"]
+    inside = {group.label: group for group in group_nodes(paths, [1] * len(paths), dict.fromkeys(paths, "ADD"))}
+    assert inside["block1a_dwconv"].parent == inside["block1a"].id
+    assert inside["block1a"].parent == inside["net"].id
+    assert inside["top_conv"].parent == inside["net"].id
+    assert {"block_1", "block_2"} <= set(labels_of(layers("block_1_expand", "block_1_project", "block_2_expand", "block_2_add")))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("conv2d", "conv2d_1", "conv2d_2", "dense"),  # numbered, not parts of something
+        ("left_conv", "right_conv", "left_bn", "right_bn"),  # they lie between each other
+        ("block_1_conv", "block_1_bn"),  # all of them
+        ("_a", "__", "_"),
+    ],
+)
+def test_names_that_say_no_part_of_the_network_make_no_group(names):
+    assert set(labels_of(layers(*names))) == {"net", *names}

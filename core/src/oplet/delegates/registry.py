@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from oplet.delegates.delegate import Delegate
@@ -13,7 +13,10 @@ from oplet.errors import DelegateError, DelegateLoadError, failures, text_of
 from oplet.ops.custom_prefix import matches
 from oplet.ops.serving.provenance import Provenance, import_registered
 
-__all__ = ["DelegateEntry", "DelegateRegistry", "LibraryEntry", "is_library"]
+__all__ = ["HARDWARE", "DelegateEntry", "DelegateRegistry", "LibraryEntry", "is_library"]
+
+#: The kinds of hardware that a delegate may be for.
+HARDWARE = ("cpu", "gpu", "npu")
 
 #: Names of shared libraries on Linux (also `libfoo.so.1`), macOS and Windows.
 _LIBRARY = re.compile(r".*(\.so(\.\d+)*|\.dylib|\.dll)\Z", re.DOTALL)
@@ -33,12 +36,14 @@ class DelegateEntry:
         factory: a function that takes the options and returns the delegate, or its "module:NAME".
         provenance: the package that it comes from.
         serves: the custom ops that it is meant to run: names, or "Flex*" for all whose names begin so.
+        accelerates: the hardware that it runs nodes on, each "cpu", "gpu" or "npu", with the options that choose it.
     """
 
     name: str
     factory: Callable[..., Delegate] | str
     provenance: Provenance
     serves: tuple[str, ...] = ()
+    accelerates: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def serves_op(self, name: str) -> bool:
         """Return whether the delegate was registered to run the custom op `name`, see `serves`."""
@@ -124,7 +129,14 @@ class DelegateRegistry:
         self._why = no_loader
         self._loaders: list[tuple[Callable[..., Delegate] | str, Provenance]] = []
 
-    def add(self, name: str, factory: Callable[[Mapping[str, Any]], Delegate] | str, *, serves: Sequence[str] = ()) -> None:
+    def add(
+        self,
+        name: str,
+        factory: Callable[[Mapping[str, Any]], Delegate] | str,
+        *,
+        serves: Sequence[str] = (),
+        accelerates: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
         """Register a delegate.
 
         Args:
@@ -133,9 +145,12 @@ class DelegateRegistry:
                 "module:NAME".
             serves: the custom ops that the delegate exists for: names, or "Flex*" for all whose names begin so. Where a model
                 has one of them that no kernel serves, interpreters apply the delegate without being asked, before all others.
+            accelerates: the hardware that the delegate runs nodes on: "cpu", "gpu" or "npu", each with the options that choose it, as
+                in `{"gpu": {"device": "GPU"}}`. Programs that ask for hardware, and not for a delegate by its name, find it by these.
 
         Raises:
-            DelegateError: the name is empty, the factory is neither callable nor a "module:NAME", or `serves` has other than names.
+            DelegateError: the name is empty, the factory is neither callable nor a "module:NAME", `serves` has other than names, or
+                `accelerates` other hardware.
         """
         if not isinstance(name, str) or not name:
             raise DelegateError(f"A delegate is registered under {name!r}, which is not a name.")
@@ -145,7 +160,12 @@ class DelegateRegistry:
             raise DelegateError(
                 f"The delegate '{name}' serves {serves!r}; give a list of custom ops' names, with * after a prefix."
             )
-        self._entries.setdefault(name, []).append(DelegateEntry(name, factory, self.provenance, tuple(serves)))
+        hardware = dict(accelerates or {})
+        if unknown := [kind for kind in hardware if kind not in HARDWARE]:
+            raise DelegateError(
+                f"The delegate '{name}' accelerates {unknown[0]!r}; the hardware is one of {', '.join(HARDWARE)}."
+            )
+        self._entries.setdefault(name, []).append(DelegateEntry(name, factory, self.provenance, tuple(serves), hardware))
 
     def add_loader(self, factory: Callable[[str, Mapping[str, Any]], Delegate] | str) -> None:
         """Register the function that makes a delegate where `load_delegate` gets a library: a path, or a name like `foo.so`.
@@ -175,6 +195,10 @@ class DelegateRegistry:
         """Return the registered delegates that serve a custom op, sorted by name."""
         return [entry for entry in self.entries() if entry.serves_op(op)]
 
+    def accelerating(self, hardware: str) -> list[DelegateEntry]:
+        """Return the registered delegates that run nodes on this hardware ("cpu", "gpu" or "npu"), sorted by name."""
+        return [entry for entry in self.entries() if hardware in entry.accelerates]
+
     def find(self, name: str) -> DelegateEntry:
         """Return the entry of a delegate, by its name or by "distribution:name" where several packages have one of that name; of
         a shared library by its path or file name.
@@ -198,6 +222,15 @@ class DelegateRegistry:
         if not found:
             if distribution and (distribution.rpartition(":")[2] in self._entries):
                 raise _no_option(name, short, distribution)
+            from oplet.plugins.known_packages import DELEGATES  # imported late: only for advice
+
+            if name in DELEGATES:
+                from oplet.plugins.install_commands import install_command
+
+                raise DelegateLoadError(
+                    f"Failed to load delegate from {name}: {DELEGATES[name]} brings it and is not installed, or is switched off; install it: "
+                    f"{install_command(DELEGATES[name])}."
+                )
             known = ", ".join(sorted(self._entries)) or "none"
             raise DelegateLoadError(
                 f"Failed to load delegate from {name}: no installed package brings a delegate of that name (known: {known}); give one "

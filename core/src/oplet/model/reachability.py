@@ -11,7 +11,15 @@ from oplet.schema import tables
 from oplet.schema.columns import as_lazy_tables
 from oplet.schema.table import Table
 
-__all__ = ["entry_subgraphs", "made_tensors", "named_subgraphs", "observable_tensors", "reachable_subgraphs", "subgraph_fields"]
+__all__ = [
+    "called_subgraphs",
+    "entry_subgraphs",
+    "made_tensors",
+    "named_subgraphs",
+    "observable_tensors",
+    "reachable_subgraphs",
+    "subgraph_fields",
+]
 
 _NAMES = ("subgraph", "called_computations")
 _FIELDS: dict[type[Table], tuple[str, ...]] = {}
@@ -56,6 +64,17 @@ def reachable_subgraphs(subgraphs: Sequence[tables.SubGraph], roots: Iterable[in
                 for options in (node.builtin_options, node.builtin_options_2):
                     waiting.extend(named_subgraphs(options))
     return seen
+
+
+def called_subgraphs(root: tables.Model) -> set[int]:
+    """Return the indices of the subgraphs that nodes of a model call, or have as their decomposition."""
+    return {
+        index
+        for subgraph in root.subgraphs or []
+        for node in subgraph.operators or []
+        for options in (node.builtin_options, node.builtin_options_2)
+        for index in named_subgraphs(options)
+    }
 
 
 def subgraph_fields(node: tables.Operator) -> Iterator[tuple[Table, str]]:

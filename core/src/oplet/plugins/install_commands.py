@@ -1,7 +1,8 @@
 """Commands that install packages of this project, for advice in messages.
 
 Packages come from an index, or from the clone of the repository that oplet was installed from. A clone's packages may not be on an index
-yet, so that commands then name the clone's folders.
+yet, so that commands then name the clone's folders. Where oplet came from neither, from a folder of wheels that `scripts/wheels.sh` made, pip is
+to look there alone until the names are the project's on PyPI (`NAMES_ARE_OURS`): elsewhere they may be anybody's.
 """
 
 from __future__ import annotations
@@ -16,15 +17,19 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from oplet.plugins import known_packages
+
 __all__ = ["clone", "install_command", "install_first"]
 
 _CORE: Final = "oplet"
 _PREFIX: Final = "oplet-"
+#: What WHEELS is in a command.
+_WHEELS: Final = " (WHEELS: the folder that scripts/wheels.sh of oplet's repository makes)"
 
 
 def install_command(package: str, extra: str = "", *, upgrade: bool = False, version: str = "") -> str:
     """Return the command that installs a package: with its folder if oplet was installed from a clone that has it, else with its
-    name.
+    name; from the folder WHEELS alone if the names are not the project's on PyPI yet.
 
     Args:
         package: the package's name.
@@ -40,7 +45,11 @@ def install_command(package: str, extra: str = "", *, upgrade: bool = False, ver
     if extra:
         wanted[-1] = f"{wanted[-1]}[{extra}]"
     first = "with the clone up to date, " if upgrade and folders else ""
-    return f"{first}pip install {'--upgrade ' if upgrade else ''}{' '.join(map(_quoted, wanted))}"
+    from_wheels = not folders and package in known_packages.PACKAGES and not known_packages.NAMES_ARE_OURS
+    source = "--no-index --find-links WHEELS " if from_wheels else ""
+    return (
+        f"{first}pip install {'--upgrade ' if upgrade else ''}{source}{' '.join(map(_quoted, wanted))}{_WHEELS if source else ''}"
+    )
 
 
 def install_first(*packages: str) -> str:

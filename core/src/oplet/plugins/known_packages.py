@@ -8,13 +8,62 @@ from typing import Final
 from oplet.ops.composite import Composite
 from oplet.ops.serving.entry import Op
 
-__all__ = ["BUILTIN_OPS", "NATIVE_OPS", "family_distribution", "known_distribution", "known_ops", "package_origin"]
+__all__ = [
+    "BUILTIN_OPS",
+    "DELEGATES",
+    "NAMES_ARE_OURS",
+    "NATIVE_OPS",
+    "PACKAGES",
+    "family_distribution",
+    "known_distribution",
+    "known_ops",
+    "package_origin",
+]
 
 #: The package of the built-in operators.
 BUILTIN_OPS: Final = "oplet-builtin-ops"
 
 #: The package that opens shared libraries of operators.
 NATIVE_OPS: Final = "oplet-native-ops"
+
+#: Whether the names of this project's packages belong to it on PyPI. Until they do, no message advises to ask an index for one of them, where it
+#: may be anybody's; RELEASING.md says who changes this, and when.
+NAMES_ARE_OURS = False
+
+#: All packages of this project.
+PACKAGES: Final = frozenset(
+    (
+        "oplet",
+        "oplet-atan-op",
+        "oplet-beam",
+        "oplet-build",
+        "oplet-builtin-ops",
+        "oplet-example-delegate",
+        "oplet-flex-delegate",
+        "oplet-flex-ops",
+        "oplet-litert-delegate",
+        "oplet-mediapipe-ops",
+        "oplet-model-explorer",
+        "oplet-native-ops",
+        "oplet-numba-ops",
+        "oplet-openvino-delegate",
+        "oplet-predictor",
+        "oplet-ray",
+        "oplet-serve",
+        "oplet-signal-ops",
+        "oplet-testing",
+        "oplet-text-ops",
+        "oplet-tools",
+    )
+)
+
+#: Delegates of this project by name, and their packages.
+DELEGATES: Final = {
+    "example": "oplet-example-delegate",
+    "flex": "oplet-flex-delegate",
+    "litert": "oplet-litert-delegate",
+    "openvino": "oplet-openvino-delegate",
+}
 
 #: Families of custom ops: what the names begin with, and the package that serves all of them.
 _FAMILIES: Final = {"Flex": "oplet-flex-delegate", "TFText>": "oplet-text-ops"}
@@ -52,4 +101,5 @@ def family_distribution(op: str) -> str:
 def package_origin(package: str) -> str:
     """Describe where a package of this project comes from, in words for messages."""
     folder = package.removeprefix("oplet-").replace("-", "_")
-    return f"of the oplet project, on PyPI or plugins/{folder} in its repository"
+    place = "on PyPI or " if NAMES_ARE_OURS else ""
+    return f"of the oplet project, {place}plugins/{folder} in its repository"

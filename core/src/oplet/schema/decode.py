@@ -160,6 +160,8 @@ class _BatchDecoder(TableDecoder):
             if lengths is None or self.array.take(targets + 4 + lengths).any():
                 return None
             return self.texts(targets + 4, lengths)
+        if field.kind == "strings":
+            return None
         return self.lists(field.table or Table, targets)
 
     def texts(self, starts: Numbers, lengths: Numbers) -> list[str]:

@@ -154,17 +154,22 @@ class _Writer:
         if field.kind == "vector":
             self.vector(_array(cls, field, value), at)
         elif field.kind == "string":
-            raw = _string(cls, field, value)
-            self.point(at, self.align(4))
-            self.out += _UOFFSET.pack(len(raw)) + raw + b"\0"
-        elif field.kind == "tables":
+            self.string(_string(cls, field, value), at)
+        elif field.kind in ("strings", "tables"):
             start = self.align(4)
             self.point(at, start)
             self.out += _UOFFSET.pack(len(value)) + bytes(4 * len(value))
-            for number, item in enumerate(value):
-                self.point(start + 4 + 4 * number, self.table(_checked(cls, field, item)))
+            for place, item in enumerate(value, 1):
+                if field.kind == "strings":
+                    self.string(_string(cls, field, item), start + 4 * place)
+                else:
+                    self.point(start + 4 * place, self.table(_checked(cls, field, item)))
         else:
             self.point(at, self.table(value if field.kind == "union" else _checked(cls, field, value)))
+
+    def string(self, raw: bytes, at: int) -> None:
+        self.point(at, self.align(4))
+        self.out += _UOFFSET.pack(len(raw)) + raw + b"\0"
 
     def vector(self, array: NDArray[Any], at: int) -> None:
         if array.nbytes >= _LONG:

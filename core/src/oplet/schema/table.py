@@ -30,7 +30,7 @@ class Field:
 
     Attributes:
         id: slot of the field in the vtable (a union's value takes the slot after its hidden type).
-        kind: "scalar", "string", "table", "vector" (of scalars), "tables" (vector of tables) or "union".
+        kind: "scalar", "string", "table", "vector" (of scalars), "strings" (vector of strings), "tables" (vector of tables) or "union".
         number: the name of the type of a scalar or of a vector's elements, "" for other kinds.
         format: that type's character in formats of `struct`.
         dtype: that type, little-endian, of numpy.
@@ -147,6 +147,11 @@ def table(id: int, cls: type[Table]) -> Any:
 def tables(id: int, cls: type[Table]) -> Any:
     """Declare a vector of tables in the vtable slot `id`, decoded to a list; absent reads as None."""
     return Field(id, "tables", table=cls)
+
+
+def strings(id: int) -> Any:
+    """Declare a vector of UTF-8 strings in the vtable slot `id`, decoded to a list; absent reads as None."""
+    return Field(id, "strings")
 
 
 def union(id: int, members: Mapping[int, type[Table]]) -> Any:

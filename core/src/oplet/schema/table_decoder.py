@@ -251,10 +251,17 @@ class TableDecoder:
         length = UOFFSET.unpack_from(self.buffer, target)[0]
         start = target + 4
         if kind == "string":
-            if start + length + 1 > self.size or self.buffer[start + length]:
-                raise self.fail(f"{cls.__name__}.{field.name} of {length} bytes does not fit into the file", target)
-            return self.string(start, length)
-        return self.tables(cls, field, start, length)
+            return self.text(cls, field, target)
+        if kind == "strings":
+            return [self.text(cls, field, at) for at in self.targets(cls, field, start, length)]
+        return self.tables_at(field.table or Table, self.targets(cls, field, start, length))
+
+    def text(self, cls: type[Table], field: Field, target: int) -> str:
+        """Decode the string at `target`; at least four bytes lie there."""
+        length, start = UOFFSET.unpack_from(self.buffer, target)[0], target + 4
+        if start + length + 1 > self.size or self.buffer[start + length]:
+            raise self.fail(f"{cls.__name__}.{field.name} of {length} bytes does not fit into the file", target)
+        return self.string(start, length)
 
     def misplaced(self, cls: type[Table], name: str, at: int, target: int) -> ModelError:
         if target + 4 > self.size:
@@ -267,10 +274,11 @@ class TableDecoder:
             return self.fail(f"{cls.__name__}.{name} of {length} values does not fit into the file", target)
         return self.fail(f"{cls.__name__}.{name} shares its bytes with too many others", target)
 
-    def tables(self, cls: type[Table], field: Field, start: int, length: int) -> Sequence[Table]:
+    def targets(self, cls: type[Table], field: Field, start: int, length: int) -> Numbers:
+        """Return the positions that a vector of `length` offsets at `start` leads to; at least four bytes lie at each."""
         end = start + 4 * length
         if end > self.size:
-            raise self.fail(f"{cls.__name__}.{field.name} of {length} tables does not fit into the file", start - 4)
+            raise self.fail(f"{cls.__name__}.{field.name} of {length} {field.kind} does not fit into the file", start - 4)
         self.tables_left -= 4 * length
         if self.tables_left < 0:
             raise self.fail("more tables than its bytes can hold", start)
@@ -280,7 +288,7 @@ class TableDecoder:
             number = int(outside.argmax())
             what = f"{cls.__name__}.{field.name} leads outside the file, to {targets[number]},"
             raise self.fail(what, start + 4 * number)
-        return self.tables_at(field.table or Table, targets)
+        return targets
 
     def tables_at(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
         """Decode the tables of one class at the given positions in the file; at least four bytes lie at each."""

@@ -11,4 +11,4 @@ OPLET_API = "1"
 @hookimpl
 def register_delegates(registry: DelegateRegistry) -> None:
     """Register the delegate under the name `litert`; LiteRT is imported at first use."""
-    registry.add("litert", f"{__name__}.delegate:LiteRTDelegate")
+    registry.add("litert", f"{__name__}.delegate:LiteRTDelegate", accelerates={"cpu": {}})

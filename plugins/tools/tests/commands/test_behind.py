@@ -147,7 +147,7 @@ def test_tf_lite_is_answered_where_tensorflow_is_installed():
 
         assert (lite.Interpreter, lite.experimental.load_delegate, lite.experimental.OpResolverType) == (1, 2, 3)
         assert lite.TFLiteConverter is not None
-        assert isinstance(used, dict)
+        assert isinstance(used.answered, dict)
     assert lite.Interpreter is not Interpreter
     assert lite.Interpreter.__module__.startswith(("tensorflow", "ai_edge_litert"))
 

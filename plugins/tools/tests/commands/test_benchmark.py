@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -255,6 +256,21 @@ def test_the_summary_counts_called_nodes_once():
     assert [(event.label, own, depth) for event, own, depth in nested(events)] == [
         ("WHILE", 3, 0), ("ADD", 1, 1), ("ADD", 2, 1), ("TANH", 4, 0),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "said"), [(0.9, False), (3.0, True)])
+def test_a_profile_that_takes_the_model_apart_says_that_its_shares_are_not_the_model_s(oplet, model, monkeypatch, part, said):
+    from oplet_tools.benchmarking import benchmark
+
+    def stretched(*arguments, **options):
+        return replace(summarize(*arguments, **options), seconds=part)
+
+    fixed = Timings.of([1.0, 1.0, 1.0])
+    monkeypatch.setattr(benchmark.Timings, "of", lambda runs: fixed)
+    monkeypatch.setattr(benchmark, "summarize", stretched)
+    ran = oplet("benchmark", model, *QUICK)
+    assert ran.code == 0, ran.err
+    assert ("an inference without the profiler takes 1000.000 ms" in ran.out) is said
 
 
 def test_nothing_seen_is_an_empty_summary():

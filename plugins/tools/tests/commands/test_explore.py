@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
+from PIL import Image
 from plugins.tools.tests.exploring_models import HOSTILE, deep_model, hostile_model
 
 
@@ -173,6 +175,81 @@ def test_hostile_names_are_text_in_the_page(shown: Callable[..., Opened]) -> Non
     assert "x" * 10_000 in opened.details()
 
 
+def test_the_overview_is_shown_where_something_is_off_the_screen_and_leads_there(shown: Callable[..., Opened]) -> None:
+    opened = shown(deep_model(712))
+    opened.page.click("#unfold")
+    assert opened.page.locator("#map").is_visible()
+    before = opened.page.evaluate("oplet.cy.extent()")
+    place = opened.page.locator("#map").bounding_box()
+    opened.page.mouse.click(place["x"] + place["width"] / 2, place["y"] + 0.9 * place["height"])
+    after = opened.page.evaluate("oplet.cy.extent()")
+    assert after["y1"] > before["y2"]
+    inked = "(() => {const m = document.getElementById('map'); return m.getContext('2d').getImageData(0, 0, m.width, m.height).data.some(v => v)})()"
+    assert opened.page.evaluate(inked)
+    opened.page.click("#fit")
+    assert not opened.page.locator("#map").is_visible()
+
+
+def test_a_graph_is_saved_as_svg_with_every_box_and_edge(shown: Callable[..., Opened], tmp_path: Path) -> None:
+    opened = shown(hostile_model())
+    with opened.page.expect_download() as saving:
+        opened.page.click("#svg")
+    assert saving.value.suggested_filename == "model.svg"
+    root = ElementTree.parse(saving.value.path()).getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    edges = root.findall("{http://www.w3.org/2000/svg}polyline")
+    assert len(edges) == opened.page.evaluate("oplet.cy.edges().length") > 5
+    texts = {text.text for text in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {line for box in opened.boxes() for line in box["label"].split("\n")} <= texts
+
+
+def test_a_graph_is_saved_as_png_of_all_that_is_drawn(shown: Callable[..., Opened]) -> None:
+    opened = shown(deep_model(712))
+    opened.page.click("#unfold")
+    with opened.page.expect_download() as saving:
+        opened.page.click("#png")
+    with Image.open(saving.value.path()) as picture:
+        assert max(picture.size) > 7000
+        assert len({picture.getpixel((picture.width // 2, y)) for y in range(0, picture.height, 7)}) > 2
+
+
+def test_dark_colours_are_the_system_s_or_asked_for_and_text_stays_legible(
+    shown: Callable[..., Opened], browser: Any, tmp_path: Path
+) -> None:
+    opened = shown(deep_model(30))
+    background = "getComputedStyle(document.body).backgroundColor"
+    assert opened.page.evaluate(background) == "rgb(255, 255, 255)"
+    opened.page.check("#dark")
+    assert opened.page.evaluate(background) == "rgb(20, 25, 31)"
+    assert opened.page.evaluate("oplet.cy.nodes('.title')[0].style('color')") == "rgb(227,232,238)"
+    assert opened.page.evaluate("oplet.cy.nodes('.box')[0].style('color')") == "rgb(28,39,51)"
+    assert "#14191f" in opened.page.evaluate("oplet.picture()")
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    page.goto((tmp_path / "model.html").as_uri())
+    page.wait_for_selector("body[data-ready=yes]")
+    assert page.evaluate(background) == "rgb(20, 25, 31)"
+    context.close()
+
+
+def test_a_graph_runs_to_the_right_when_that_is_asked_for(shown: Callable[..., Opened]) -> None:
+    opened = shown(deep_model(30))
+    sides = "(() => {const b = oplet.cy.nodes('.box').boundingBox(); return [b.w, b.h]})()"
+    width, height = opened.page.evaluate(sides)
+    assert height > width
+    opened.page.select_option("#direction", "LR")
+    width, height = opened.page.evaluate(sides)
+    assert width > height
+
+
+def test_on_a_narrow_screen_the_search_stands_above_the_graph(shown: Callable[..., Opened]) -> None:
+    opened = shown(deep_model(30))
+    opened.page.set_viewport_size({"width": 390, "height": 800})
+    search, graph = (opened.page.locator(name).bounding_box() for name in ("#search", "#graph"))
+    assert search["y"] + search["height"] <= graph["y"] < 700
+    assert graph["height"] > 300
+
+
 def test_the_graph_for_model_explorer_and_the_data_are_json(oplet: Any, digits: Path, tmp_path: Path) -> None:
     assert oplet("explore", digits, "--format", "model-explorer", "-o", tmp_path / "graph.json").code == 0
     collection = json.loads((tmp_path / "graph.json").read_bytes())
@@ -232,3 +309,16 @@ def test_without_output_no_file_is_replaced_but_an_earlier_page(
     target.unlink()
     assert oplet("explore", "index.tflite", "--format", format).code == 0
     assert target.is_file()
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_page_is_opened_in_a_browser_or_the_lack_of_one_is_said(
+    oplet: Any, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool
+) -> None:
+    asked = []
+    monkeypatch.setattr("webbrowser.open", lambda address: asked.append(address) or is_there)
+    ran = oplet("explore", digits, "-o", tmp_path / "digits.html", "--open")
+    assert asked == [(tmp_path / "digits.html").as_uri()]
+    assert ran.code == (0 if is_there else 1)
+    assert ("no browser was found" in ran.err) is not is_there
+    assert (tmp_path / "digits.html").is_file()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from oplet.errors import TensorError
+from oplet.schema.options import AddOptions
+from oplet_testing import Graph, Op, Spec, graph_model
 from oplet_tools.running.inputs import load_input
 from oplet_tools.running.outputs import save_outputs, top_scores
 from oplet_tools.running.values.conversion import convert_input
@@ -135,3 +139,45 @@ def test_outputs_of_odd_names_and_types_are_written(tmp_path):
         assert arrays["a/b:0"].tolist() == [b"x", b"yz"]
     save_outputs(outputs, tmp_path / "o.json")
     assert (tmp_path / "o.json").read_text() == '{"file": [0, 1, 2], "a/b:0": ["x", "yz"], "c": [[1.0, 2.0]]}\n'
+
+
+@pytest.fixture
+def sum_of_two(tmp_path):
+    """A model with the inputs a and b, and a folder with a file for each."""
+    model = graph_model(Graph(dict.fromkeys("abc", Spec("float32", [2])), "a b", "c", [Op("ADD", "a b", "c", AddOptions())]))
+    (tmp_path / "sum.tflite").write_bytes(model)
+    for name in "ab":
+        np.save(tmp_path / f"{name}.npy", np.ones(2, np.float32))
+    return tmp_path
+
+
+@pytest.mark.parametrize("quiet", [(), ("-q",)])
+@pytest.mark.parametrize(
+    "command",
+    [("run",), ("benchmark", "--num-runs", 1, "--min-secs", 0), ("compare", "--with", "run.npz"), ("tune", "--max-secs", 0.01)],
+)
+def test_an_input_that_was_forgotten_is_named_wherever_others_are_given(oplet, sum_of_two, monkeypatch, command, quiet):
+    monkeypatch.chdir(sum_of_two)
+    assert oplet("run", "sum.tflite", "-i", "a=a.npy", "-i", "b=b.npy", "-o", "run.npz").err == ""
+    name, *options = command
+    forgotten = oplet(name, "sum.tflite", "-i", "b=b.npy", *options, *quiet)
+    assert "warning: input 'a': no value was given for it, so that its values are random" in forgotten.err
+    assert "'b'" not in forgotten.err
+    assert "random" not in oplet(name, "sum.tflite", "-i", "a=a.npy", "-i", "b=b.npy", *options, *quiet).err
+    assert "random" not in oplet(name, "sum.tflite", *options, *quiet).err
+
+
+def test_a_forgotten_input_is_in_json_too(oplet, sum_of_two):
+    ran = oplet("run", sum_of_two / "sum.tflite", "-i", f"a={sum_of_two / 'a.npy'}", "--json")
+    [_, forgotten] = json.loads(ran.out)["inputs"]
+    assert [notice["kind"] for notice in forgotten["notices"]] == ["random"]
+
+
+@pytest.mark.parametrize(("key", "said"), [("image", False), ("arr_0", False), ("foo", True)])
+def test_the_only_value_of_a_file_is_taken_under_another_name_and_that_is_said(oplet, digits, tmp_path, key, said):
+    np.savez(tmp_path / "some.npz", **{key: np.zeros((1, 8, 8, 1), np.float32)})
+    ran = oplet("run", digits, "-i", tmp_path / "some.npz")
+    assert ran.code == 0, ran.err
+    assert ("has no value of that name; its only one, 'foo', is taken" in ran.err) is said
+    named = oplet("run", digits, "-i", f"image={tmp_path / 'some.npz'}")
+    assert (named.code, named.err) == (0, "")

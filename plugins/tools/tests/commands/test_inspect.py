@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from oplet import BuiltinOperator, ModelBuilder, PluginManager
+from oplet.schema.enums import ActivationFunctionType, TensorType
+from oplet.schema.options import AddOptions, ReducerOptions
 from oplet_tools.describing.inspect import inspect_model
 
 
@@ -164,3 +166,55 @@ def test_the_version_is_told(oplet):
     import oplet as package
 
     assert oplet("--version").out == f"oplet {package.__version__}\n"
+
+
+@pytest.fixture
+def small_values(tmp_path):
+    """A model with options and small constants of several types, and one that is large."""
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x = graph.add_tensor("x", "float32", [2, 3])
+    axes = graph.add_tensor("axes", "int32", [1], data=[1])
+    mean = graph.add_tensor("mean", "float32", [2, 1])
+    mask = graph.add_tensor("mask", "float32", [2, 1], data=[[-np.inf], [0.5]])
+    large = graph.add_tensor("large", "float32", [100], data=np.zeros(100))
+    words = graph.add_tensor("words", TensorType.STRING, [2], data=["a word", "ä"])
+    nibbles = graph.add_tensor("nibbles", TensorType.INT4, [3], data=[-8, 0, 7])
+    added, y = (graph.add_tensor(name, "float32", [2, 1]) for name in ("added", "y"))
+    graph.add_operator("MEAN", [x, axes], [mean], ReducerOptions(keep_dims=True))
+    graph.add_operator("ADD", [mean, mask], [added], AddOptions(fused_activation_function=ActivationFunctionType.RELU6))
+    inputs = [added, large, words, nibbles]
+    graph.add_operator("Cube", inputs, [y], custom_options={"epsilon": 0.001, "name": "it", "sizes": [1, 2]})
+    graph.add_operator("Raw", [y], [graph.add_tensor("z", "float32", [2, 1])], custom_options=b"\x01\x02\xff")
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    path = tmp_path / "model.tflite"
+    path.write_bytes(builder.to_bytes())
+    return path
+
+
+def test_options_and_the_values_of_small_constants_are_shown(oplet, small_values):
+    nodes = oplet("inspect", small_values, "--nodes").out
+    for words in ("keep_dims=True", "fused_activation_function=RELU6", "epsilon=0.001, name=it, sizes=[1, 2]", "3 bytes: 0102ff"):
+        assert words in nodes
+    assert "epsilon=0.001" in oplet("inspect", small_values, "--op", "Cube", "--wide").out
+    tensors = oplet("inspect", small_values, "--tensors").out
+    for words in ("[1]", "[[-Infinity], [0.5]]", "[a word, ä]", "[-8, 0, 7]"):
+        assert words in tensors
+    described = json.loads(oplet("inspect", small_values, "--json").out, parse_constant=pytest.fail)
+    values = {tensor["name"]: tensor["values"] for tensor in described["subgraphs"][0]["tensors"]}
+    wanted = {"axes": [1], "mask": [["-Infinity"], [0.5]], "words": ["a word", "ä"], "nibbles": [-8, 0, 7]}
+    assert values == {**dict.fromkeys(values), **wanted}
+    custom = [node["custom_options"] for node in described["subgraphs"][0]["nodes"]]
+    assert custom == [None, None, {"epsilon": 0.001, "name": "it", "sizes": [1, 2]}, "0102ff"]
+
+
+def test_explore_has_the_same_options_and_values(oplet, small_values):
+    [subgraph] = json.loads(oplet("explore", small_values, "--json").out, parse_constant=pytest.fail)["subgraphs"]
+    options = {node["op"]: node["options"] for node in subgraph["nodes"]}
+    assert options["MEAN"]["keep_dims"] is True
+    assert options["Cube"] == {"epsilon": 0.001, "name": "it", "sizes": [1, 2]}
+    assert options["Raw"] == {"custom options": "3 bytes: 0102ff"}
+    values = {tensor["name"]: tensor["values"] for tensor in subgraph["tensors"].values()}
+    assert (values["axes"], values["mask"], values["large"]) == ([1], [["-Infinity"], [0.5]], None)
+    assert (values["words"], values["nibbles"]) == (["a word", "ä"], [-8, 0, 7])

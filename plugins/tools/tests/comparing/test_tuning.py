@@ -354,6 +354,44 @@ def test_tune_shows_every_way_and_run_takes_the_best(packages, oplet, tmp_path):
     assert measured["choice"].startswith("auto chose quick")
 
 
+def test_what_tune_chose_is_what_auto_takes_wherever_it_is_asked_for(packages, oplet, tmp_path):
+    """Measured on the user's values, it is not measured again on random ones: there is one file, and its times are those that are told."""
+    path = tmp_path / "slow.tflite"
+    path.write_bytes(model_of("Slow"))
+    np.save(tmp_path / "x.npy", np.ones(4, np.float32))
+    tuned = json.loads(oplet("tune", path, "-i", tmp_path / "x.npy", "--json").out)
+    kept = tuned["path"]
+    assert [str(file) for file in (packages / "choices").iterdir()] == [kept]
+    before = os.stat(kept).st_mtime_ns
+    for settings in (
+        {},
+        {"use_mmap": False},
+        {"use_mmap": True},
+        {"experimental_preserve_all_tensors": False},
+        {"num_threads": 1},
+    ):
+        choice = Interpreter(path, experimental_delegates="auto", **settings).choice
+        assert (choice.remembered, choice.path) == (True, kept), settings
+    for command in ("run", "benchmark"):
+        quick = ["--num-runs", 3, "--min-secs", 0] if command == "benchmark" else ["--no-mmap"]
+        assert oplet(command, path, "--delegate", "auto", *quick).code == 0
+    assert [str(file) for file in (packages / "choices").iterdir()] == [kept]
+    assert os.stat(kept).st_mtime_ns == before
+    # What changes how nodes run asks for a choice of its own.
+    assert not Interpreter(path, experimental_delegates="auto", experimental_preserve_all_tensors=True).choice.remembered
+
+
+def test_where_nothing_can_be_remembered_a_command_measures_once_and_says_so_once(packages, oplet, tmp_path, monkeypatch):
+    path = tmp_path / "slow.tflite"
+    path.write_bytes(model_of("Slow"))
+    (tmp_path / "file").write_text("in place of a folder")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "file" / "cache"))
+    ran = oplet("run", path, "--delegate", "auto")
+    assert ran.code == 0, ran.err
+    assert ran.err.count("cannot be remembered") == 1
+    assert "auto chose" in ran.out
+
+
 def test_tune_takes_the_users_values_and_tolerance(packages, oplet, tmp_path):
     path = tmp_path / "slow.tflite"
     path.write_bytes(model_of("Slow"))

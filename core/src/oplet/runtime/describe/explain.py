@@ -12,6 +12,7 @@ from oplet.schema.enums import BuiltinOperator
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
+    from oplet.ops.serving.entry import Op
     from oplet.runtime.subgraph import Subgraph
 
 __all__ = ["CLAIMED", "NodeReport", "explain_nodes"]
@@ -98,16 +99,28 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
 def _chosen(node: Node, resolver: OpResolver, composite: Node | None) -> str:
     """Return why the node's registration was taken, which kernels declined it before, and the composite it is inlined from."""
     registration = node.registration
-    why = resolver.why(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
+    why = _precedence(node, node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version, resolver)
     if name := node.composite_name:
-        who = resolver.why(Composite(name), node.composite_version)
         served = registration is not None and registration.custom_name == name
+        whole = Composite(name), node.composite_version
+        who = _precedence(node, *whole, resolver) if served else resolver.why(*whole)
         decomposed = "" if served else f"; its decomposition runs ({why})"
         why = f"{name} version {node.composite_version}: {who}{decomposed}"
     told = [why, *_declined(node)]
     if composite is not None:
         told += [f"inlined from the composite {node.origin}", *_declined(composite)]
     return plain("; ".join(told), LONGEST)
+
+
+def _precedence(node: Node, op: Op, version: int, resolver: OpResolver) -> str:
+    """Return why the package that runs the node goes before others; where others declined the node, that it goes behind the first."""
+    registration = node.registration
+    asked = [] if node.providers is None else [who for who, _ in node.providers.declined]
+    first = resolver.find_op(op, version) if registration is not None and asked else None
+    # Why the first one is asked first is no reason for the one that runs the node.
+    if first is not None and first in asked and registration is not None and first.provenance != registration.provenance:
+        return f"next after {first.provenance}"
+    return resolver.why(op, version)
 
 
 def _declined(node: Node) -> list[str]:

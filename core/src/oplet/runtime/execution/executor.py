@@ -40,12 +40,14 @@ class Executor:
         session: the state that the subgraphs of the interpreter share.
         subgraph: the subgraph.
         context: the context of its kernels.
+        exchanged: the runtime's own arrays of tensors that lie in the application's memory now (`execution.exchange`).
     """
 
     def __init__(self, session: Session, subgraph: Subgraph) -> None:
         self.session = session
         self.subgraph = subgraph
         self.context = KernelContext(session, subgraph)
+        self.exchanged: dict[Tensor, Array] = {}
         self._arena_there: NDArray[np.uint8] | None = None
 
     # Allocate ------------------------------------------------------------------------------------------------
@@ -66,6 +68,7 @@ class Executor:
         try:
             subgraph.generation += 1
             given = self._input_values()
+            self.exchanged.clear()
             stored, subgraph.stored = subgraph.stored, None
             if stored is not None:
                 stored.undo(subgraph)
@@ -89,6 +92,16 @@ class Executor:
             self.allocate()
             self.release()
             return
+        self._prepare_anew()
+
+    def part_from_origin(self) -> None:
+        """Prepare the nodes anew, in the same memory, where the thunks are bound to those of an interpreter that was dropped."""
+        if self.subgraph.ready and self.subgraph.origin is not None:
+            self._prepare_anew()
+
+    def _prepare_anew(self) -> None:
+        """Prepare and bind the nodes again, in the same memory and with the values that the caller may read."""
+        subgraph = self.subgraph
         read = map(subgraph.tensors.__getitem__, subgraph.read)
         kept = [(tensor, tensor.data.copy()) for tensor in read if tensor.has_data and not tensor.is_constant]
         self._arena_there = subgraph.segments[0].arena
@@ -245,6 +258,7 @@ class Executor:
         """Release the memory of all tensors whose values do not outlive an invoke; `allocate` is needed to run again."""
         subgraph, memory = self.subgraph, self.session.memory
         subgraph.invalidate()
+        self.exchanged.clear()
         subgraph.segments.clear()
         free_origin(subgraph)
         for node in subgraph.nodes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -201,6 +201,18 @@ class ModelRuntime:
             if subgraph.delegated.reports and self.copies_outputs:
                 for index in subgraph.read:
                     ensure_readable(self.executors[subgraph_index].context, subgraph.tensors[index])
+
+    def exchange_memory(self, arrays: Mapping[int, NDArray[Any] | None], subgraph_index: int) -> set[int]:
+        """Let inputs and outputs of a subgraph lie in the application's arrays; see `SubgraphRunner.use_memory`."""
+        from oplet.runtime.execution.exchange import exchange_memory  # imported late: most programs copy inputs and outputs
+
+        self.ensure_idle()
+        find_subgraph(self.subgraphs, subgraph_index)
+        self.loaded.shares_plans = False  # no other interpreter may take over memory of the application
+        with KernelNumpySettings():
+            self.loaded.rebind()
+            self.executors[subgraph_index].part_from_origin()
+            return exchange_memory(self.executors[subgraph_index], arrays)
 
     def resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
         """Give an input of a subgraph another shape."""

@@ -35,11 +35,10 @@ def object_of(ir: str, level: Level, triple: str) -> bytes:
     machine = _machine(level.processor, level.features, triple)
     module = llvm.parse_assembly(_HEAD.sub("", ir))
     module.triple, module.data_layout = triple, str(machine.target_data)
-    for vectorize, level_of_optimization in ((False, 1), (True, 3)):
-        options = llvm.create_pipeline_tuning_options(level_of_optimization)
-        options.loop_vectorization = options.slp_vectorization = vectorize
-        passes = llvm.create_pass_builder(machine, options)
-        manager = passes.getModulePassManager()
-        manager.run(module, passes)
+    # One pipeline: after a first one without vectors, loops would be in forms that the second one does not vectorize.
+    options = llvm.create_pipeline_tuning_options(3)
+    options.loop_vectorization = options.slp_vectorization = True
+    passes = llvm.create_pass_builder(machine, options)
+    passes.getModulePassManager().run(module, passes)
     module.verify()
     return bytes(machine.emit_object(module))

@@ -44,10 +44,8 @@ _LINUX = "{}-unknown-linux-gnu"
 PLATFORMS = {
     one.name: one
     for one in (
-        Platform("linux-x86_64", _LINUX.format("x86_64"), "x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64.manylinux2014_x86_64"),
-        Platform(
-            "linux-aarch64", _LINUX.format("aarch64"), "aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64.manylinux2014_aarch64"
-        ),
+        Platform("linux-x86_64", _LINUX.format("x86_64"), "x86_64-linux-gnu.2.28", "manylinux_2_28_x86_64"),
+        Platform("linux-aarch64", _LINUX.format("aarch64"), "aarch64-linux-gnu.2.28", "manylinux_2_28_aarch64"),
         Platform("musl-x86_64", _LINUX.format("x86_64"), "x86_64-linux-musl", "musllinux_1_2_x86_64"),
         Platform("musl-aarch64", _LINUX.format("aarch64"), "aarch64-linux-musl", "musllinux_1_2_aarch64"),
         Platform(

@@ -14,7 +14,7 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_compiled_ops.library.levels import LANES
 from oplet_compiled_ops.library.memory import Array, aligned, padded_rows
-from oplet_compiled_ops.library.rounding import AWAY, CLAMPED, FLOOR, NEAREST
+from oplet_compiled_ops.library.rounding import AWAY, CLAMPED, FLOOR, NEAREST, NEAREST_ABOVE
 
 __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
 
@@ -94,7 +94,7 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[]
             starts[:channels] += added()
         values[0, :channels] = factors
         more = np.float64(0.5)
-        if rounding == NEAREST:
+        if rounding in (NEAREST, NEAREST_ABOVE):
             more = _hairs(requantizer)
         values[1, :channels] = more + requantizer.nudges
         values[2, :channels] = more - requantizer.nudges + 2 * requantizer.lifts
@@ -124,4 +124,4 @@ def _rounding(requantizer: Requantization, kind: np.dtype) -> int:
     largest = np.minimum(requantizer.limit * np.abs(requantizer.factors), 2.0 ** (8 * kind.itemsize + 1)) + 2
     if (largest > _hairs(requantizer) * 2.0**53).any():
         return FLOOR
-    return NEAREST
+    return NEAREST_ABOVE if kind.itemsize == 1 and requantizer.low >= requantizer.zero_point else NEAREST

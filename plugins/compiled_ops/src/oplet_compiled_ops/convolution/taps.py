@@ -155,6 +155,7 @@ def taps_kernel(
 def _any() -> Iterator[tuple[str, int, int]]:
     yield "f4", 32, roundings.CLAMPED
     integers = (roundings.NEAREST, roundings.FLOOR, roundings.AWAY)
+    yield from (("i1", 8, roundings.NEAREST_ABOVE), ("u1", 8, roundings.NEAREST_ABOVE))
     for (code, bits), rounding in product((("i1", 8), ("u1", 8), ("i2", 16)), integers):
         yield code, bits, rounding
 

@@ -33,6 +33,7 @@ def _products() -> Iterator[tuple[int, int, bool, int, int]]:
         for rows in sorted({1, FEWER_ROWS[most], most}):
             yield vectors, rows, False, 32, rounding.CLAMPED
             yield from ((vectors, rows, *kind, rounding.NEAREST) for kind in kinds)
+            yield from ((vectors, rows, whole, 8, rounding.NEAREST_ABOVE) for whole, bits in kinds if bits == 8)
         for rows in (1, most):  # rare: without tiles of another size for few windows
             yield from ((vectors, rows, *kind, how) for kind, how in product(kinds, (rounding.FLOOR, rounding.AWAY)))
 

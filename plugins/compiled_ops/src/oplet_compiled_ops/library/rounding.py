@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["AWAY", "CLAMPED", "FLOOR", "NEAREST"]
+__all__ = ["AWAY", "CLAMPED", "FLOOR", "NEAREST", "NEAREST_ABOVE"]
 
-CLAMPED, NEAREST, FLOOR, AWAY = range(4)
+CLAMPED, NEAREST, FLOOR, AWAY, NEAREST_ABOVE = range(5)

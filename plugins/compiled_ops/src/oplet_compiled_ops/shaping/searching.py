@@ -14,6 +14,17 @@ from oplet_compiled_ops.threads.team import Step, ready, thunk
 
 __all__ = ["ARG_MAX", "POSITIONS", "SCATTER", "VALUES", "plan_search", "search_kernel", "top_kernel"]
 
+#: The types of values, and of positions, in numba's notation.
+VALUES = {
+    TensorType.FLOAT32: "f4",
+    TensorType.INT8: "i1",
+    TensorType.UINT8: "u1",
+    TensorType.INT16: "i2",
+    TensorType.INT32: "i4",
+    TensorType.INT64: "i8",
+}
+POSITIONS = {TensorType.INT16: "i2", TensorType.INT32: "i4", TensorType.INT64: "i8"}
+
 
 def _arg_max(x, out):  # type: ignore[no-untyped-def]
     for row in range(x.shape[0]):
@@ -91,16 +102,6 @@ def top_kernel(code: str, at: str) -> Kernel:
     return Kernel(top, f"void({code}[::1], {code}[::1], {at}[::1], i8, i8)")
 
 
-#: The types of values, and of positions, in numba's notation.
-VALUES = {
-    TensorType.FLOAT32: "f4",
-    TensorType.INT8: "i1",
-    TensorType.UINT8: "u1",
-    TensorType.INT16: "i2",
-    TensorType.INT32: "i4",
-    TensorType.INT64: "i8",
-}
-POSITIONS = {TensorType.INT16: "i2", TensorType.INT32: "i4", TensorType.INT64: "i8"}
 _CODES = {TensorType.FLOAT32: "f4", TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT32: "i4"}
 _POSITIONS = {TensorType.INT32: "i4", TensorType.INT64: "i8"}
 #: By the type of the input and that of the output.

@@ -1,6 +1,6 @@
-"""Import hooks that give programs oplet's interpreter where they import LiteRT's.
+"""Import hooks that give programs oplet's interpreter where they import LiteRT's, and what `doors` has for other modules of its packages.
 
-Programs import it from `tflite_runtime.interpreter`, `ai_edge_litert.interpreter`, `tensorflow.lite` (`tf.lite`) or
+Programs import the interpreter from `tflite_runtime.interpreter`, `ai_edge_litert.interpreter`, `tensorflow.lite` (`tf.lite`) or
 `tensorflow.lite.python.interpreter`. Modules of oplet, of its plugins (the litert delegate imports LiteRT), of LiteRT and of TensorFlow
 itself still get the installed module. The hooks are finders in `sys.meta_path`; installed packages are not changed.
 """
@@ -13,11 +13,15 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution
 from importlib.util import module_from_spec
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["INTERCEPTED", "intercept_imports"]
+from oplet_tools.behind.distributions import distributions
+from oplet_tools.behind.doors import COMPANIONS, PACKAGES, STAND_INS, VERSIONS, answer_of, refusal_of
+
+__all__ = ["INTERCEPTED", "Imports", "intercept_imports"]
 
 #: Modules that define LiteRT's interpreter.
 INTERCEPTED = ("tflite_runtime.interpreter", "ai_edge_litert.interpreter", "tensorflow.lite.python.interpreter")
@@ -26,11 +30,27 @@ INTERCEPTED = ("tflite_runtime.interpreter", "ai_edge_litert.interpreter", "tens
 _LITE_NAMES = {
     f"tensorflow.{version}lite{part}": names
     for version in ("_api.v2.", "_api.v2.compat.v1.", "_api.v2.compat.v2.")
-    for part, names in (("", ("Interpreter",)), (".experimental", ("OpResolverType", "load_delegate")))
+    for part, names in (("", ("Interpreter",)), (".experimental", ("OpResolverType", "load_delegate", "Analyzer")))
 }
 
 #: TensorFlow's public modules that are made up if TensorFlow is not installed, with their names.
-_LITE_STUBS = {"tensorflow.lite": ("Interpreter",), "tensorflow.lite.experimental": ("OpResolverType", "load_delegate")}
+_LITE_STUBS = {
+    "tensorflow.lite": ("Interpreter",),
+    "tensorflow.lite.experimental": ("OpResolverType", "load_delegate", "Analyzer"),
+}
+
+#: Packages between LiteRT's and the modules in them.
+_BETWEEN = ("ai_edge_litert.tools",)
+
+#: The modules of Python's import system, and this one.
+_IMPORT_SYSTEM = (
+    __name__,
+    "importlib",
+    "importlib._bootstrap",
+    "importlib._bootstrap_external",
+    "importlib.util",
+    "_frozen_importlib",
+)
 
 #: Packages that mean the real ones, beside plugins: what compares with LiteRT imports LiteRT.
 _OURS = ("oplet", "oplet_build", "oplet_predictor", "oplet_testing", "oplet_tools")
@@ -74,6 +94,8 @@ class _ImportHooks(MetaPathFinder, Loader):
         self._installed: dict[str, ModuleType] = {}
         self._patched: list[tuple[ModuleType, dict[str, Any]]] = []
         self.used: dict[str, None] = {}
+        self.passed: dict[str, None] = {}
+        self.refused: dict[str, str] = {}
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Return the spec of an intercepted module, of a missing package that encloses one, or of a module to patch; else
@@ -86,6 +108,8 @@ class _ImportHooks(MetaPathFinder, Loader):
             if spec is not None and spec.loader is not None:
                 spec.loader = _PatchingLoader(spec.loader, self)
             return spec
+        if self._is_litert_s(fullname):
+            return self._door(fullname, path)
         around = fullname in _LITE_STUBS or any(door.startswith(f"{fullname}.") for door in INTERCEPTED)
         if fullname.partition(".")[0] == "tensorflow" and not self._without_tensorflow:
             return None
@@ -93,22 +117,62 @@ class _ImportHooks(MetaPathFinder, Loader):
             return ModuleSpec(fullname, self, origin="oplet", is_package=True)
         return None
 
+    def find_distributions(self, context: Any = None) -> Iterator[Distribution]:
+        """Yield the distribution of a package of LiteRT's that is asked for by name and missing."""
+        return distributions(self, context)
+
+    def _is_litert_s(self, name: str) -> bool:
+        package, _, inside = name.partition(".")
+        return (package in PACKAGES and bool(inside)) or package == "pycoral"
+
+    def _door(self, name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+        """Return the spec of another module of LiteRT's packages: oplet's answer, or the installed one, which is told.
+
+        Raises:
+            ImportError: the program imports it, and it is refused.
+        """
+        asking, imports = _asking()
+        found = self._elsewhere(name, path)
+        if asking.partition(".")[0] in self._exempt and name not in STAND_INS:
+            return found
+        if answer_of(name) is not None:
+            return ModuleSpec(name, self, origin="oplet")
+        if name in _BETWEEN and found is None:
+            return ModuleSpec(name, self, origin="oplet", is_package=True)
+        refusal = refusal_of(name, installed=found is not None)
+        if not imports:
+            return None if refusal else found
+        if refusal:
+            self.refused[name] = refusal
+            raise (ImportError if found is not None else ModuleNotFoundError)(refusal, name=name)
+        if found is not None and name not in _BETWEEN:
+            self.passed[name] = None
+        return found
+
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Create an empty enclosing package if the spec is that of a package, else an intercepted module."""
+        answer = answer_of(spec.name)
+        if answer is not None:
+            module = ModuleType(spec.name, f"{spec.name}, answered by oplet.")
+            module.__dict__.update(
+                {name: value for name, value in vars(answer).items() if not name.startswith("__") or name == "__all__"}
+            )
+            return module
         if spec.submodule_search_locations is None:
-            return _InterceptedModule(spec.name, self._names, self._exempt, self)
-        return _EnclosingPackage(spec.name, {name: self._names[name] for name in _LITE_STUBS.get(spec.name, ())})
+            names = {name: value for name, value in self._names.items() if name != "Analyzer"}
+            return _InterceptedModule(spec.name, names, self._exempt, self)
+        return _EnclosingPackage(spec.name, {n: self._names[n] for n in _LITE_STUBS.get(spec.name, ()) if n in self._names})
 
     def exec_module(self, module: ModuleType) -> None:
         """Record that the module was imported; there is nothing to run."""
-        if isinstance(module, _InterceptedModule) or module.__name__ in _LITE_STUBS:
+        if not isinstance(module, _EnclosingPackage) or module.__name__ in _LITE_STUBS:
             self.used[module.__name__] = None
 
     def patch(self, module: ModuleType) -> None:
         """Replace LiteRT's names (such as `Interpreter`) in one of TensorFlow's public modules by oplet's objects."""
         names = _LITE_NAMES[module.__name__]
         self._patched.append((module, {name: vars(module)[name] for name in names if name in vars(module)}))
-        vars(module).update((name, self._names[name]) for name in names)
+        vars(module).update((name, self._names[name]) for name in names if name in self._names)
 
     def undo(self) -> None:
         """Restore LiteRT's names in TensorFlow's modules that were patched."""
@@ -147,16 +211,29 @@ class _EnclosingPackage(ModuleType):
     def __init__(self, name: str, names: Mapping[str, Any]) -> None:
         super().__init__(name, "Answered by oplet.")
         self.__dict__.update(names)
+        if name in VERSIONS:
+            self.__dict__["__version__"] = VERSIONS[name]
 
     def __getattr__(self, name: str) -> Any:
         inside = f"{self.__name__}.{name}"
         if inside in _LITE_STUBS or any(inside == door or door.startswith(f"{inside}.") for door in INTERCEPTED):
             return import_module(inside)
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         package = self.__name__.partition(".")[0]
         raise AttributeError(
             f"{package} is not installed, and oplet answers its interpreter alone: {self.__name__} has no {name!r}; install "
             f"{package} for it."
         )
+
+
+def _asking() -> tuple[str, bool]:
+    """Return the name of the module that looks for another one, and whether it imports it or only asks whether it is there."""
+    frame, imports = sys._getframe(1), False
+    while frame.f_back is not None and frame.f_globals.get("__name__", "") in _IMPORT_SYSTEM:
+        imports = imports or frame.f_code.co_name == "_find_and_load"
+        frame = frame.f_back
+    return frame.f_globals.get("__name__", ""), imports
 
 
 class _PatchingLoader(Loader):
@@ -178,12 +255,25 @@ class _PatchingLoader(Loader):
         self._hooks.used["tensorflow.lite"] = None
 
 
+class Imports(NamedTuple):
+    """The modules of LiteRT's packages that a program imported.
+
+    Attributes:
+        answered: names of those that oplet answered.
+        passed: names of those that are LiteRT's own.
+        refused: those that were refused, each with the sentence that says why.
+    """
+
+    answered: Mapping[str, None]
+    passed: Mapping[str, None]
+    refused: Mapping[str, str]
+
+
 @contextmanager
 def intercept_imports(
     names: Mapping[str, Any], exempt: Collection[str], *, without_tensorflow: bool = False
-) -> Iterator[Mapping[str, None]]:
-    """Intercept imports of LiteRT's interpreter while the block runs; yield the names of the intercepted modules that were
-    imported so far.
+) -> Iterator[Imports]:
+    """Intercept imports of LiteRT's modules while the block runs; yield those that were imported so far.
 
     Args:
         names: the contents of intercepted modules: LiteRT's names, each with the oplet object that takes its place.
@@ -191,13 +281,17 @@ def intercept_imports(
         without_tensorflow: make up `tensorflow.lite` if TensorFlow is not installed, which misleads programs that test for it.
     """
     hooks = _ImportHooks(names, {*_OURS, "ai_edge_litert", "tensorflow", "tflite_runtime", *exempt}, without_tensorflow)
-    hidden = {name: sys.modules.pop(name) for name in INTERCEPTED if name in sys.modules}
+    answered = [
+        *INTERCEPTED,
+        *(name for name in (*STAND_INS, *COMPANIONS) if name in sys.modules and answer_of(name) is not None),
+    ]
+    hidden = {name: sys.modules.pop(name) for name in answered if name in sys.modules}
     for name in _LITE_NAMES:
         if name in sys.modules:
             hooks.patch(sys.modules[name])
     sys.meta_path.insert(0, hooks)
     try:
-        yield hooks.used
+        yield Imports(hooks.used, hooks.passed, hooks.refused)
     finally:
         sys.meta_path.remove(hooks)
         hooks.undo()

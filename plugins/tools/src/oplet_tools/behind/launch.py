@@ -78,7 +78,8 @@ def run_behind(
                 else:
                     _run_script(path)
         finally:
-            report.answered = list(used)
+            report.answered, report.passed = list(used.answered), list(used.passed)
+            report.refused = dict(used.refused)
     return report
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from oplet import load_delegate
 from oplet.interpreter import Delegate, Interpreter, InterpreterWithCustomOps, OpResolverType, SignatureRunner
 from oplet.toolkit import GROUP
+from oplet_tools.behind.stand_ins.analyzer import Analyzer
 from oplet_tools.running.delegates import delegates_or_auto
 from oplet_tools.running.run import providers_of
 
@@ -23,12 +24,16 @@ class UsageReport:
 
     Attributes:
         answered: the intercepted modules that were imported.
+        passed: the modules of LiteRT's own that were imported.
+        refused: the modules that were refused, each with the sentence that says why.
         models: the number of interpreters made of each model, by the model's name.
         nodes: for each package or delegate the number of nodes that it supplies the kernels of, in all interpreters together.
     """
 
     def __init__(self) -> None:
         self.answered: list[str] = []
+        self.passed: list[str] = []
+        self.refused: dict[str, str] = {}
         self.models: Counter[str] = Counter()
         self._nodes: dict[int, dict[str, int]] = {}
 
@@ -53,10 +58,17 @@ class UsageReport:
 
     def __str__(self) -> str:
         """Return the report in one line."""
+        told = self._told()
+        if self.passed:
+            told += f"; of LiteRT itself: {', '.join(self.passed)}"
+        return "; ".join([told, *(each.rstrip(".") for each in self.refused.values())])
+
+    def _told(self) -> str:
         if not self.answered:
             return "the program imported no interpreter that oplet answers"
         if not self.models:
-            return f"answered {', '.join(self.answered)}; this process made no interpreter"
+            alone = not any(name.endswith(".compiled_model") for name in self.answered)
+            return f"answered {', '.join(self.answered)}" + ("; this process made no interpreter" if alone else "")
         models = ", ".join(name if count == 1 else f"{name} ({count} times)" for name, count in self.models.items())
         served = ", ".join(f"{count} {'node' if count == 1 else 'nodes'} by {who}" for who, count in self.nodes.items())
         return f"answered {', '.join(self.answered)}; ran {models}: {served}"
@@ -86,6 +98,7 @@ def litert_names(
     for made, original in ((Accounted, Interpreter), (AccountedWithCustomOps, InterpreterWithCustomOps)):
         made.__name__ = made.__qualname__ = original.__name__
     return {
+        "Analyzer": Analyzer,
         "Delegate": Delegate,
         "Interpreter": Accounted,
         "InterpreterWithCustomOps": AccountedWithCustomOps,

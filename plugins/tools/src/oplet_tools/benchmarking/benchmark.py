@@ -26,7 +26,7 @@ from oplet_tools.benchmarking.profiling.node_facts import facts_of_nodes
 from oplet_tools.benchmarking.profiling.peaks import Peaks, measure_peaks
 from oplet_tools.benchmarking.timings import Ratio, Timings
 from oplet_tools.benchmarking.trace import Span
-from oplet_tools.running.inputs import load_inputs
+from oplet_tools.running.inputs import load_inputs, notify_of_random
 from oplet_tools.running.many.identity import model_identity
 from oplet_tools.running.model_runner import ModelRunner
 from oplet_tools.running.values.notices import NoticeCallback, warn
@@ -107,6 +107,10 @@ class Rival:
     ratio: Ratio
 
 
+#: How much longer than an inference its nodes may take while they are profiled, one by one.
+_APART = 1.5
+
+
 @dataclass
 class Benchmark:
     """Results of a benchmark. Times are in seconds.
@@ -152,6 +156,13 @@ class Benchmark:
     names: dict[Place, str] = field(default_factory=dict, repr=False)
     peaks: Peaks | None = None
     model_sha256: str = ""
+
+    @property
+    def is_profile_apart(self) -> bool:
+        """Whether the profiled nodes take so much longer than an inference without the profiler that their shares are not its shares: it
+        runs loops and neighbours as one where the profiler runs node by node.
+        """
+        return self.profile.seconds > _APART * self.runs.p50
 
 
 def benchmark_model(
@@ -214,6 +225,7 @@ def benchmark_model(
         raise LiteRTError(f"LiteRT runs the first subgraph only by itself; '{runner.signature}' is subgraph {subgraph.index}.")
     _resize(subgraph, runner, {} if shapes is None else shapes)
     given = load_inputs(inputs, runner.inputs, raw=raw, notify=notify)
+    notify_of_random(given, runner.inputs, notify)
     values = {name: value for name, (value, _) in runner.complete(given, seed).items()}
     for name, value in values.items():
         subgraph.resize(runner.inputs[name]["index"], value.shape)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from oplet import Interpreter, Model, __version__
 from oplet.toolkit import Preference, verify
-from oplet_tools.running.inputs import load_inputs
+from oplet_tools.running.inputs import load_inputs, notify_of_random
 from oplet_tools.running.model_runner import ModelRunner
 from oplet_tools.running.values.notices import NoticeCallback, warn
 from oplet_tools.tuning.child.job import job_of
-from oplet_tools.tuning.choice import Choice, choose
+from oplet_tools.tuning.choice import Choice, choose, settings_in_key
 from oplet_tools.tuning.trials import DEFAULT_BOUNDS, Bounds
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def tune_model(
     if inputs:
         runner = ModelRunner(open((), ()))
         loaded = load_inputs(inputs, runner.inputs, raw=raw, notify=notify)
+        notify_of_random(loaded, runner.inputs, notify)
         given = {runner.inputs[name]["index"]: value for name, (value, _) in loaded.items()}
     return choose(
         model,
@@ -71,6 +72,7 @@ def tune_model(
         version=__version__,
         job=job_of(interpreter, plugins, Preference()),
         num_threads=num_threads,
+        options=settings_in_key(interpreter.keywords, Preference()),
         bounds=bounds,
         inputs=given,
         again=again,

@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 __all__ = ["NoticePrinter", "say"]
 
+_RANDOM = "random"
+#: Kinds of notices that are warnings.
+_WARNINGS = frozenset({"clamped", "other name", _RANDOM})
+
 
 class NoticePrinter:
     """Prints notices, one per line.
 
     Args:
-        quiet: whether to print nothing.
+        quiet: whether to print none but those of inputs that were given no value, without which an answer looks like one that is meant.
     """
 
     def __init__(self, quiet: bool) -> None:
@@ -29,13 +33,18 @@ class NoticePrinter:
 
     def __call__(self, notice: Notice) -> None:
         """Print a notice."""
-        self._say(f"{'warning: ' if notice.kind == 'clamped' else ''}{notice}")
+        text = f"{'warning: ' if notice.kind in _WARNINGS else ''}{notice}"
+        if notice.kind == _RANDOM:
+            say(text)
+        else:
+            self.say(text)
 
     def warn(self, text: str) -> None:
         """Print a warning."""
-        self._say(f"warning: {text}")
+        self.say(f"warning: {text}")
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Print what was done."""
         if not self._quiet:
             say(text)
 

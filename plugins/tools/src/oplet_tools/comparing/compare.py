@@ -30,7 +30,7 @@ from oplet_tools.comparing.interpreters import InterpreterPair, claimed_nodes, k
 from oplet_tools.comparing.lockstep import Lockstep, run_in_lockstep
 from oplet_tools.comparing.near_ties import accept_near_ties
 from oplet_tools.comparing.references import LITERT, litert_answers, saved_outputs
-from oplet_tools.running.inputs import load_inputs
+from oplet_tools.running.inputs import load_inputs, notify_of_random
 from oplet_tools.running.model_runner import ModelRunner
 from oplet_tools.running.values.notices import NoticeCallback, warn
 from oplet_tools.tuning.differences import difference
@@ -145,6 +145,7 @@ def compare_model(
     runner = ModelRunner(baseline, signature)
     kind = kind_of(node for subgraph in baseline.subgraphs for node in subgraph.nodes)
     given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, raw=raw, notify=notify)
+    notify_of_random(given, runner.inputs, notify)
     fed = [runner.complete(given, seed + run) for run in range(runs)]
     feeds = [{name: array for name, (array, _) in values.items()} for values in fed]
     choose = partial(_chosen, tolerance, kind)

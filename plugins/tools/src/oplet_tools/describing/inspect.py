@@ -13,14 +13,18 @@ from oplet import Composite, Model, OpResolver
 from oplet.errors import OpletError
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
-from oplet.schema.table import Table
-from oplet.toolkit import Op, bytes_needed, made_tensors, verify
+from oplet.toolkit import Op, bytes_needed, made_tensors, small_constant, verify
 from oplet_tools.describing.composites import composite_of, version_of
+from oplet_tools.describing.printable import MOST_VALUES, custom_options_of, plain_options, plain_values
+from oplet_tools.metadata.attached_files import attached_files
+from oplet_tools.metadata.json_form import to_dict
+from oplet_tools.metadata.tables import model_metadata
+from oplet_tools.metadata.ultralytics import ultralytics_of
 
 if TYPE_CHECKING:
     from oplet import PluginManager
 
-__all__ = ["inspect_model", "plain_options"]
+__all__ = ["inspect_model"]
 
 #: Longest metadata that is shown as text, in bytes.
 _LONGEST_TEXT = 1000
@@ -36,7 +40,9 @@ def inspect_model(model: str | os.PathLike[str] | Model, plugins: PluginManager 
     Returns:
         The keys are `file`, `schema_version`, `description`, `min_runtime_version` (as the converter noted it, None if
         it did not), `subgraphs` (each with `inputs`, `outputs`, `tensors` and `nodes`), `ops` (each op and version
-        with the number of its nodes and the package that serves it), `signatures` and `metadata`.
+        with the number of its nodes and the package that serves it), `signatures`, `metadata` (the entries), and what
+        `oplet_tools.metadata.reading` has of the metadata of TFLite's tools and of ultralytics: `tflite_metadata`, `ultralytics`, `files`
+        (those that are attached) and `metadata_errors` (why some of it cannot be read).
 
     Raises:
         ModelError: the file cannot be read or is not a valid model.
@@ -55,7 +61,24 @@ def inspect_model(model: str | os.PathLike[str] | Model, plugins: PluginManager 
         "ops": _ops(model, plugins),
         "subgraphs": [_subgraph(model, index, subgraph) for index, subgraph in enumerate(root.subgraphs or [])],
         "metadata": metadata,
+        **_said(model),
     }
+
+
+def _said(model: Model) -> dict[str, Any]:
+    """Describe the metadata of TFLite's tools and of ultralytics, each by itself: damaged ones leave the others readable."""
+    told: dict[str, Any] = {"tflite_metadata": None, "ultralytics": None, "files": [], "metadata_errors": []}
+    for key, read in (
+        ("tflite_metadata", lambda: None if (said := model_metadata(model)) is None else to_dict(said)),
+        ("files", lambda: [file._asdict() for file in attached_files(model)]),
+        ("ultralytics", lambda: None if (said := ultralytics_of(model)) is None else dict(said.content)),
+    ):
+        try:
+            told[key] = read()
+        except OpletError as error:
+            told["metadata_errors"].append(str(error))
+    told["metadata_errors"] = list(dict.fromkeys(told["metadata_errors"]))
+    return told
 
 
 def _metadata(model: Model, entry: tables.Metadata) -> dict[str, Any]:
@@ -150,6 +173,7 @@ def _tensor(model: Model, index: int, tensor: tables.Tensor, is_made: bool) -> d
         "constant": data is not None and not is_made,
         "variable": tensor.is_variable,
         "sparse": tensor.sparsity is not None,
+        "values": None if is_made or (values := small_constant(model, tensor, MOST_VALUES)) is None else plain_values(values),
     }
 
 
@@ -171,6 +195,7 @@ def _quantization(quantization: tables.QuantizationParameters | None) -> dict[st
 
 def _node(model: Model, index: int, node: tables.Operator) -> dict[str, Any]:
     _, name, version = model.op_of(node)
+    custom = model.custom_options(node)
     options = node.builtin_options if node.builtin_options is not None else node.builtin_options_2
     return {
         "index": index,
@@ -179,28 +204,9 @@ def _node(model: Model, index: int, node: tables.Operator) -> dict[str, Any]:
         "inputs": _list(node.inputs),
         "outputs": _list(node.outputs),
         "options": {} if options is None else plain_options(options),
-        "custom_options_bytes": len(model.custom_options(node)),
+        "custom_options": custom_options_of(custom),
+        "custom_options_bytes": len(custom),
     }
-
-
-def plain_options(options: Table) -> dict[str, Any]:
-    """Return the values of an operator's options by their names, ready for JSON."""
-    return {f.name: _plain(getattr(options, f.name)) for f in options.fields}
-
-
-def _plain(value: Any) -> Any:
-    """Convert an option's value to JSON types."""
-    if hasattr(value, "name"):
-        return value.name
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Table):
-        return plain_options(value)
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
 
 
 def _list(values: Iterable[Any] | None) -> list[Any]:

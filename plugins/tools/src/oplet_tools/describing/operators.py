@@ -16,7 +16,7 @@ __all__ = ["operators_page"]
 
 _HEAD = """# Operators
 
-Generated from the registrations by `python -m oplet_tools.describing.operators`; do not edit.
+<!-- Generated from the registrations by `python -m oplet_tools.describing.operators`; do not edit. -->
 
 What each operator of `{package}` is served in, and which element types its main inputs may have. "Differs" says where an answer is
 not LiteRT's, and why; [where oplet and LiteRT disagree](numerics.md) has more of it.

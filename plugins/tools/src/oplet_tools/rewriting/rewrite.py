@@ -23,7 +23,7 @@ from oplet_tools.rewriting.stripping import copied, drop_buffers, strip
 if TYPE_CHECKING:
     from oplet import PluginManager
 
-__all__ = ["RewriteReport", "rewrite", "rewrite_file"]
+__all__ = ["RewriteReport", "rewrite", "rewrite_file", "with_entries"]
 
 
 @dataclass
@@ -156,6 +156,19 @@ def rewrite_file(
         changed.save(target, constants, unreferenced)
     report.bytes = {"before": before, "after": os.stat(target).st_size}
     return report
+
+
+def with_entries(model: Model, entries: Mapping[str, bytes]) -> Model:
+    """Return a copy of a model with metadata entries added or replaced, by name; nothing else changes.
+
+    Raises:
+        ModelError: the model is not valid.
+    """
+    verify(model)
+    changed = copy.copy(model)
+    changed.root = copied(model.root)
+    _set_metadata(changed.root, model.name, entries, ())
+    return changed
 
 
 def _set_versions(root: tables.Model) -> list[dict[str, Any]]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from oplet.errors import TensorError
+from oplet_tools.metadata.output_rules import OutputRules, Reporter, output_rules
+from oplet_tools.running.detecting import Objects, detector_in, objects_in, picture_input
 from oplet_tools.running.outputs import Score, as_lists, top_scores
 from oplet_tools.running.run import RunResult, Value
 from oplet_tools.running.values.quantization import dequantize, quantization_of
 
-__all__ = ["as_json", "describe_value", "highest_scores", "preview"]
+__all__ = ["as_json", "describe_value", "highest_scores", "objects_of", "preview", "rules_of", "score_rows"]
 
 _HEAD = 6
 
@@ -45,7 +47,12 @@ def preview(value: Value) -> str:
 
 
 def highest_scores(
-    result: RunResult, count: int, labels: Sequence[str], file: str, complain: Callable[[str], None]
+    result: RunResult,
+    count: int,
+    labels: Sequence[str],
+    file: str,
+    complain: Callable[[str], None],
+    rules: Mapping[str, OutputRules] | None = None,
 ) -> dict[str, list[Score]]:
     """Return the highest scores of every output that is one row of numbers, by the output's name.
 
@@ -54,25 +61,70 @@ def highest_scores(
         labels: labels of the scores, in order.
         file: the labels' file, for messages.
         complain: called with a message if there are too many or too few labels.
+        rules: what the model's metadata say of the scores of outputs; their labels where none are given.
 
     Raises:
         TensorError: there is no such output, or its quantization cannot be applied.
     """
-    rows = [value for value in result.outputs if 1 < value.array.size == max(value.array.shape, default=1)]
+    rows = score_rows(result)
     if not rows:
         raise TensorError("No output is one row of scores, so there is nothing that --top and --labels could name.")
     for value in rows:
         if labels and len(labels) != value.array.size:
             complain(f"'{file}' has {len(labels)} labels for {value.array.size} scores.")
-    return {value.name: top_scores(value.array, value.details, count, labels, raw=value.raw) for value in rows}
+    found = {}
+    for value in rows:
+        said = (rules or {}).get(value.name, OutputRules())
+        found[value.name] = top_scores(value.array, value.details, count, labels or said.labels, raw=value.raw, rules=said.scores)
+    return found
 
 
-def as_json(result: RunResult, written: str, top: dict[str, list[Score]] | None) -> dict[str, Any]:
+def score_rows(result: RunResult) -> list[Value]:
+    """Return the outputs that are one row of numbers."""
+    return [value for value in result.outputs if 1 < value.array.size == max(value.array.shape, default=1)]
+
+
+def rules_of(result: RunResult, reporter: Reporter, *, locale: str = "", labelled: bool = False) -> dict[str, OutputRules]:
+    """Return what the model's metadata say of the outputs that are one row of scores, by name, and tell it; nothing of others."""
+    if result.model is None:
+        return {}
+    found = {}
+    for value in score_rows(result):
+        index = int(value.details["index"])
+        rules = output_rules(
+            result.model, result.subgraph, index, value.name, value.array.size, reporter, locale=locale, labelled=labelled
+        )
+        if rules != OutputRules():
+            found[value.name] = rules
+    return found
+
+
+def objects_of(result: RunResult, reporter: Reporter, *, locale: str = "") -> Objects | None:
+    """Return the objects that a detector found, as the model's metadata describe its outputs, and tell what is taken of them; None for other
+    models, and for integers of quantized outputs (`raw`).
+    """
+    inputs, outputs = ({value.name: value.details for value in values} for values in (result.inputs, result.outputs))
+    picture = picture_input(inputs)
+    if result.model is None or result.raw or picture is None:
+        return None
+    shaped = {value.name: {**value.details, "shape": value.array.shape} for value in result.outputs}
+    detector = detector_in(result.model, result.subgraph, inputs, shaped, reporter, locale=locale)
+    if detector is None:
+        return None
+    [given] = [value for value in result.inputs if value.name == picture.name]
+    real = {int(outputs[value.name]["index"]): value.displayed for value in result.outputs}
+    return objects_in(detector, picture, given.array, given.notices, real)
+
+
+def as_json(
+    result: RunResult, written: str, top: dict[str, list[Score]] | None, objects: Objects | None = None
+) -> dict[str, Any]:
     """Return the result of a run, for JSON.
 
     Args:
         written: the file with the outputs' values; "" to include the values here.
         top: the result of `highest_scores`, None to leave scores out.
+        objects: the result of `objects_of`, None to leave objects out.
 
     Raises:
         TensorError: an output's quantization cannot be applied.
@@ -90,6 +142,7 @@ def as_json(result: RunResult, written: str, top: dict[str, list[Score]] | None)
             {**_as_json(value), **({} if written else {"values": as_lists(value.displayed)})} for value in result.outputs
         ],
         **({} if top is None else {"top": {name: list(map(asdict, scores)) for name, scores in top.items()}}),
+        **({} if objects is None else {"objects": objects.as_dict()}),
         **({"written": written} if written else {}),
     }
 

@@ -18,10 +18,10 @@ from oplet_tools.running.npy_files import Header, npz_names, read_npy, read_npz
 from oplet_tools.running.pictures import SUFFIXES as PICTURES
 from oplet_tools.running.pictures import Picture, load_picture
 from oplet_tools.running.values.conversion import check_type, convert_input, shape_for
-from oplet_tools.running.values.notices import NoticeCallback, warn
+from oplet_tools.running.values.notices import Notice, NoticeCallback, warn
 from oplet_tools.running.values.preprocessing import Preprocessing
 
-__all__ = ["Entry", "RowsError", "fitted", "load_input", "load_inputs", "parse_json", "split_input"]
+__all__ = ["Entry", "RowsError", "fitted", "load_input", "load_inputs", "notify_of_random", "parse_json", "split_input"]
 
 Array = NDArray[Any]
 Details = Mapping[str, Any]
@@ -30,6 +30,8 @@ Entry = Callable[[Details, str], Any]
 
 #: The name of the value in a file that holds one unnamed value.
 _UNNAMED = ""
+#: What numpy.savez calls an array that was given no name.
+_NUMPYS_NAME = "arr_0"
 #: Most bytes of a value whose size the file decides (free dimensions, strings); the file's own size if that is larger.
 _MOST_BYTES = 256 << 20
 #: Approximate memory of a string object, in bytes.
@@ -105,7 +107,33 @@ def load_inputs(
         if not free:
             raise TensorError(f"There is no input left for '{path}'; {_takes(details)}.")
         put_file(free[0], path)
+        if several is not None and (other := _other_name(several, free[0])):
+            text = f"'{path}' has no value of that name; its only one, '{other}', is taken"
+            notify(Notice("other name", free[0], text, {"name": other}))
     return values
+
+
+def notify_of_random(given: Mapping[str, Any], details: Mapping[str, Details], notify: NoticeCallback) -> None:
+    """Notify of each input that was given no value where others were: it was probably forgotten, and its values are random.
+
+    Args:
+        given: the inputs that were given, by name; without any, random values were asked for.
+        details: all inputs, by name.
+        notify: called with a notice of each input that is missing.
+    """
+    if given:
+        for name in details:
+            if name not in given:
+                notify(
+                    Notice("random", name, "no value was given for it, so that its values are random; give one with NAME=FILE")
+                )
+
+
+def _other_name(entries: Mapping[str, Any], wanted: str) -> str:
+    """Return the name of the only entry of a file, "" if it stands for the input: its own name, a short form of it, or none."""
+    [name] = entries
+    short = wanted.removeprefix("serving_default_").removesuffix(":0")
+    return "" if name in (wanted, short, _UNNAMED, _NUMPYS_NAME) else name
 
 
 def load_input(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from oplet import Interpreter
 from oplet.schema.enums import TensorType
-from oplet_tools.running.values.normalization import normalization_of
+from oplet_tools.running.values.picture_rules import picture_rules_of
 from oplet_tools.tuning.random_inputs import random_input
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class ModelRunner:
     Attributes:
         signature: the key of the signature, "" for the first subgraph.
         inputs: details of each input, by name, in the model's order. They have two more entries: "limits", the range of integers of 2 and 4
-            bits, and "normalization", a function that gives the normalization of pixels.
+            bits, and "picture_rules", a function that gives what the model's file says of pictures.
         outputs: details of each output, by name; after a call with the shapes of its results.
         interpreter: the interpreter.
 
@@ -91,12 +91,12 @@ class ModelRunner:
 
 
 def add_value_rules(details: Details, interpreter: Interpreter, subgraph: Subgraph) -> None:
-    """Add the entries "limits" and "normalization" to an input's details, see `ModelRunner.inputs`."""
+    """Add the entries "limits" and "picture_rules" to an input's details, see `ModelRunner.inputs`."""
     if (limits := _LIMITS.get(subgraph.tensors[details["index"]].type)) is not None:
         details["limits"] = limits
     if details["index"] in subgraph.inputs:
         position = subgraph.inputs.index(details["index"])
-        details["normalization"] = partial(normalization_of, interpreter.model, subgraph.index, position)
+        details["picture_rules"] = partial(picture_rules_of, interpreter.model, subgraph.index, position)
 
 
 def _by_name(details: Sequence[Details]) -> dict[str, Details]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from oplet.errors import TensorError
 from oplet.schema.naming import shown
 from oplet.toolkit import atomic_write, read_file
 from oplet_tools.running.values.quantization import dequantize
+
+if TYPE_CHECKING:
+    from oplet_tools.metadata.scores import ScoreRules
 
 __all__ = ["Score", "as_lists", "check_member", "check_suffix", "read_labels", "save_outputs", "top_scores"]
 
@@ -40,7 +43,13 @@ class Score:
 
 
 def top_scores(
-    values: Array, details: Mapping[str, Any], count: int, labels: Sequence[str] = (), *, raw: bool = False
+    values: Array,
+    details: Mapping[str, Any],
+    count: int,
+    labels: Sequence[str] = (),
+    *,
+    raw: bool = False,
+    rules: ScoreRules | None = None,
 ) -> list[Score]:
     """Return the highest values of an output that is one row of scores, in descending order.
 
@@ -49,7 +58,8 @@ def top_scores(
         details: its dictionary of `Interpreter.get_output_details`.
         count: the number of scores.
         labels: labels of the scores, in order.
-        raw: whether to return a quantized output's integers in place of real values.
+        raw: whether to return a quantized output's integers in place of real values; they are neither calibrated nor left out.
+        rules: the calibration of the scores, and the score below which they are left out.
 
     Raises:
         TensorError: the output is not one row of numbers.
@@ -57,9 +67,14 @@ def top_scores(
     if values.dtype.kind not in "iufV" or values.size != max(values.shape, default=1):
         raise TensorError(f"Output '{details['name']}' of shape {list(values.shape)} is not one row of scores.")
     scores = (values if raw else dequantize(values, details)).reshape(-1).astype(np.float64)
+    threshold = None
+    if rules is not None and not raw:
+        threshold = rules.threshold
+        scores = scores if rules.calibration is None else rules.calibration.apply(scores)
     # NaN comes first, so that it is noticed; equal scores stay in order.
     order = np.argsort(np.where(np.isnan(scores), -np.inf, -scores), kind="stable")[:count]
-    return [Score(int(i), labels[i] if i < len(labels) else "", float(scores[i])) for i in order]
+    found = [Score(int(i), labels[i] if i < len(labels) else "", float(scores[i])) for i in order]
+    return found if threshold is None else [score for score in found if not score.value < threshold]
 
 
 def read_labels(path: Path) -> list[str]:

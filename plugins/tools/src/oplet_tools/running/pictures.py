@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -14,11 +13,11 @@ from numpy.typing import NDArray
 
 from oplet.errors import TensorError, text_of
 from oplet.toolkit import open_file
-from oplet_tools.running.values.normalization import Normalization
-from oplet_tools.running.values.notices import Notice
+from oplet_tools.running.values.picture import Picture
 from oplet_tools.running.values.picture_parts import MOST_PARTS, TooManyParts, scans_of
+from oplet_tools.running.values.picture_rules import PictureRules
+from oplet_tools.running.values.pixel_values import scale_pixels
 from oplet_tools.running.values.preprocessing import Preprocessing
-from oplet_tools.running.values.quantization import quantization_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -62,34 +61,6 @@ class _Layout(NamedTuple):
     channels_first: bool
 
 
-@dataclass
-class Picture:
-    """A picture, converted to the value of an input.
-
-    Attributes:
-        pixels: the array for the input.
-        raw: whether `pixels` are integers as the input's tensor holds them, not real values.
-        path: the file.
-        done: the steps of its conversion, in words.
-        facts: the same steps as data, for JSON.
-    """
-
-    path: Path
-    done: list[str] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)
-    pixels: NDArray[Any] = field(default_factory=lambda: np.empty(0))
-    raw: bool = False
-
-    def did(self, what: str, **facts: Any) -> None:
-        """Record a step of the conversion, in words and as data."""
-        self.done.append(what)
-        self.facts.update(facts)
-
-    def notice(self, name: str) -> Notice:
-        """Return a notice for users of the steps of the conversion; `name` is the input's."""
-        return Notice("picture", name, f"'{self.path}': {', '.join(self.done)}", self.facts)
-
-
 def load_picture(
     path: Path,
     details: Mapping[str, Any],
@@ -105,13 +76,14 @@ def load_picture(
     The picture is rotated by its EXIF orientation and converted to greyscale, RGB or RGBA by the input's channels: alpha is dropped, the
     first of several frames is used, 16 bits of grey become 8. It is stretched to the input's height and width, never cropped: by area
     averaging when it shrinks, bilinearly when it grows. With `scale` or `offset`, real = pixel * scale + offset, which is quantized if the
-    input is. Without them, pixels of 0..255 become (pixel - mean) / std for float inputs if the model's metadata say so, else 0..1; for
-    8-bit inputs they take the whole range of the type.
+    input is. Without them, pixels of 0..255 become (pixel - mean) / std if the model's metadata say so and the input's type holds that; else
+    0..1 for float inputs, and for 8-bit inputs the whole range of the type. What else the model's file says of pictures is done where the
+    user does not ask for something else: see `PictureRules`.
 
     Args:
         path: the file.
-        details: the input's dictionary of `Interpreter.get_input_details`; an entry "normalization" is a function that returns the
-            normalization in the model's metadata, or None.
+        details: the input's dictionary of `Interpreter.get_input_details`; an entry "picture_rules" is a function that returns what the
+            model's file says.
         name: the input's name in messages.
         scale: the factor of pixels; None for 1 if `offset` is given, else for the conversion described above.
         offset: what is added to pixels; None for 0 if `scale` is given.
@@ -125,25 +97,45 @@ def load_picture(
     name = name or str(details["name"])
     layout = _layout(details, name, path)
     picture = Picture(path)
+    if preprocessing.scale is not None or preprocessing.offset is not None:
+        scale, offset = preprocessing.scale, preprocessing.offset
+    rules = _rules(details, known=preprocessing.normalization is not None or scale is not None or offset is not None)
+    if rules.size is not None and -1 in (layout.height, layout.width):
+        height, width = (said if free == -1 else free for free, said in zip(layout[:2], rules.size))
+        layout = layout._replace(height=height, width=width)
+        picture.did(f"for an input of {layout.width} x {layout.height}, {rules.source}")
     # A file is opened before Pillow is imported, so that a missing one is reported first.
     with open_file(path) if content is None else BytesIO(content) as file:
         image = _open(path, file, layout, picture)
-    pixels = _resized(image, layout, picture, preprocessing)
+    if rules.greyscale and layout.channels == 3:
+        image = image.convert("L").convert("RGB")
+        picture.did(f"made grey, {rules.source}", converted="L")
+    pixels = _resized(image, layout, picture, preprocessing, rules)
     pixels = pixels.reshape(*pixels.shape[:2], layout.channels)
     if preprocessing.order == "bgr" and layout.channels > 1:
         pixels = pixels[..., [2, 1, 0, *range(3, layout.channels)]]
         picture.did("channels in the order BGR", order="bgr")
     if layout.channels_first:
         pixels = pixels.transpose(2, 0, 1)
-    if preprocessing.scale is not None or preprocessing.offset is not None:
-        scale, offset = preprocessing.scale, preprocessing.offset
-    _scale(picture, pixels, details, name, scale, offset, 0 if layout.channels_first else 2, preprocessing.normalization)
+    channels = 0 if layout.channels_first else 2
+    scale_pixels(picture, pixels, details, name, scale, offset, channels, preprocessing.normalization, rules)
     rank = len(details["shape"])
     if rank == 2:
         picture.pixels = picture.pixels.reshape(pixels.shape[:2])
     elif rank == 4:
         picture.pixels = picture.pixels[np.newaxis]
     return picture
+
+
+def _rules(details: Mapping[str, Any], *, known: bool) -> PictureRules:
+    """Return what the model's file says of pictures; nothing if it is damaged and it is `known` what pixels become."""
+    try:
+        said: PictureRules = details.get("picture_rules", PictureRules)()
+    except TensorError:
+        if not known:
+            raise
+        return PictureRules()
+    return said
 
 
 def _layout(details: Mapping[str, Any], name: str, path: Path) -> _Layout:
@@ -253,28 +245,32 @@ def _check_scans(path: Path, image: Image, scans: int) -> None:
         )
 
 
-def _resized(image: Image, layout: _Layout, picture: Picture, preprocessing: Preprocessing) -> NDArray[np.uint8]:
+def _resized(
+    image: Image, layout: _Layout, picture: Picture, preprocessing: Preprocessing, rules: PictureRules
+) -> NDArray[np.uint8]:
     from PIL.Image import Resampling
 
     height = image.height if layout.height == -1 else layout.height
     width = image.width if layout.width == -1 else layout.width
     if not height * width:
         return np.zeros((height, width, layout.channels), np.uint8)
+    picture.area = (0.0, 0.0, float(image.width), float(image.height))
     if (image.height, image.width) == (height, width):
         return np.asarray(image, np.uint8)
     across, down = width / image.width, height / image.height
     even = max(across, down) * 0.99 <= min(across, down)
-    resize = "stretch" if even else preprocessing.resize
+    resize = "stretch" if even else preprocessing.resize or rules.resize or "stretch"
+    fill, source = (preprocessing.fill, "") if preprocessing.resize or not rules.resize else (rules.fill, f", {rules.source}")
     size, box = (width, height), (0.0, 0.0, float(image.width), float(image.height))
     how = f"resized to {width} x {height}"
     if resize == "crop":
         kept = min(image.width, width / max(across, down)), min(image.height, height / max(across, down))
         left, top = (image.width - kept[0]) / 2, (image.height - kept[1]) / 2
-        box = left, top, left + kept[0], top + kept[1]
-        how = f"its middle of {kept[0]:.6g} x {kept[1]:.6g} resized to {width} x {height}"
+        box = picture.area = left, top, left + kept[0], top + kept[1]
+        how = f"its middle of {kept[0]:.6g} x {kept[1]:.6g} resized to {width} x {height}{source}"
     elif resize == "pad":
         size = max(round(image.width * min(across, down)), 1), max(round(image.height * min(across, down)), 1)
-        how = f"resized to {size[0]} x {size[1]} in the middle of {width} x {height} pixels of {preprocessing.fill}"
+        how = f"resized to {size[0]} x {size[1]} in the middle of {width} x {height} pixels of {fill}{source}"
     elif not even:
         how += f" (stretched: {across:.3g} across, {down:.3g} down)"
     shrinks = size[0] <= box[2] - box[0] and size[1] <= box[3] - box[1]
@@ -282,58 +278,13 @@ def _resized(image: Image, layout: _Layout, picture: Picture, preprocessing: Pre
     if preprocessing.filter:
         how += f" by the filter {filter}"
     picture.did(how, resized=[width, height], stretched=resize == "stretch" and not even, filter=filter)
+    image_size = image.size
     image = image.resize(size, Resampling[filter.upper()], box=box)
     if size == (width, height):
         return np.asarray(image, np.uint8)
-    canvas = np.full((height, width, layout.channels), preprocessing.fill, np.uint8)
+    canvas = np.full((height, width, layout.channels), fill, np.uint8)
     left, top = (width - size[0]) // 2, (height - size[1]) // 2
+    x, y = image_size[0] / size[0], image_size[1] / size[1]
+    picture.area = -left * x, -top * y, (width - left) * x, (height - top) * y
     canvas[top : top + size[1], left : left + size[0]] = np.asarray(image, np.uint8).reshape(size[1], size[0], layout.channels)
     return canvas
-
-
-def _scale(
-    picture: Picture,
-    pixels: NDArray[np.uint8],
-    details: Mapping[str, Any],
-    name: str,
-    scale: float | None,
-    offset: float | None,
-    channels: int,
-    normalization: Normalization | None,
-) -> None:
-    """Set `picture.pixels` to the values that the input takes; the channels of `pixels` are along the dimension `channels`."""
-    dtype = np.dtype(details["dtype"])
-    quantization = quantization_of(details)
-    if scale is not None or offset is not None:
-        factor, added = 1.0 if scale is None else scale, offset or 0.0
-        if not np.isfinite(factor) or not np.isfinite(added):
-            raise TensorError(f"Pixels of '{picture.path}' cannot become pixel * {factor} + {added}; give finite numbers.")
-        real = pixels * np.float64(factor) + added
-        picture.pixels = real if quantization is not None or dtype.kind in "fVc" else np.rint(real)
-        picture.did(f"pixels * {factor:.6g} + {added:.6g}", scale=factor, offset=added)
-    elif normalization is not None:
-        real = normalization.apply(pixels, channels)
-        picture.pixels = real if quantization is not None or dtype.kind in "fVc" else np.rint(real)
-        how = f"pixels became (pixel - mean) / std with {normalization}"
-        picture.did(how, mean=list(normalization.mean), std=list(normalization.std))
-    elif dtype.kind in "fV" and (said := details.get("normalization", lambda: None)()) is not None:
-        picture.pixels = said.apply(pixels, channels)
-        how = f"pixels became (pixel - mean) / std with {said}, as the model's metadata say"
-        picture.did(how, mean=list(said.mean), std=list(said.std))
-    elif dtype.kind in "fV":
-        picture.pixels = pixels / np.float64(255)
-        picture.did("pixels 0..255 became 0..1", scale=1 / 255, offset=0.0)
-    elif dtype.kind in "iu" and dtype.itemsize == 1 and "limits" not in details:  # 0..255 becomes the range of the type
-        least = int(np.iinfo(details["dtype"]).min)
-        picture.pixels, picture.raw = (pixels.astype(np.int16) + least).astype(dtype), True
-        real_range = ""
-        if quantization is not None and len(quantization.scales) == 1:
-            low, high = quantization.range()
-            real_range = f", real values {low:.6g} to {high:.6g}"
-            picture.facts["real"] = [low, high]
-        picture.did(f"pixels 0..255 became {dtype.name} {least}..{least + 255}{real_range}", raw=[least, least + 255])
-    elif dtype.kind in "iu" and quantization is None:
-        picture.pixels = pixels
-        picture.did(f"pixels 0..255 as {dtype.name}", raw=[0, 255])
-    else:
-        raise TensorError(f"Input '{name}' is {dtype.name}; say how pixels become its numbers, with a scale and an offset.")

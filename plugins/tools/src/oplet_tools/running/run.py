@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from oplet import Interpreter
 from oplet.toolkit import NodeReport
-from oplet_tools.running.inputs import load_inputs
+from oplet_tools.running.inputs import load_inputs, notify_of_random
 from oplet_tools.running.model_runner import Details, ModelRunner
 from oplet_tools.running.values.notices import Notice, NoticeCallback, warn
 from oplet_tools.running.values.quantization import dequantize
 
 if TYPE_CHECKING:
-    from oplet import Delegate, PluginManager
+    from oplet import Delegate, Model, PluginManager
     from oplet_tools.running.values.preprocessing import Preprocessing
 
 __all__ = ["RunResult", "Value", "run_model"]
@@ -65,6 +65,8 @@ class RunResult:
         providers: the number of nodes that each package or delegate ran, by its name and version, separated by a space.
         choice: what "auto" chose and why; "" if it was not asked for.
         raw: whether values of quantized tensors are integers, not real values.
+        model: the model.
+        subgraph: the index of the subgraph that was run.
     """
 
     signature: str
@@ -73,6 +75,8 @@ class RunResult:
     providers: dict[str, int]
     choice: str = ""
     raw: bool = False
+    model: Model | None = None
+    subgraph: int = 0
 
 
 def run_model(
@@ -131,6 +135,7 @@ def run_model(
         notify(notice)
 
     given = load_inputs(inputs, runner.inputs, scale=scale, offset=offset, preprocessing=preprocessing, raw=raw, notify=note)
+    notify_of_random(given, runner.inputs, note)
     fed = runner.complete(given, seed)
     outputs = runner({name: array for name, (array, _) in fed.items()})
     after = runner.outputs
@@ -144,6 +149,8 @@ def run_model(
         providers=providers_of(interpreter),
         choice=str(interpreter.choice or ""),
         raw=raw,
+        model=interpreter.model,
+        subgraph=runner.subgraph_index,
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from oplet import __version__
+from oplet import Interpreter, __version__
 from oplet.errors import DelegateError, DelegateLoadError, OpletError, text_of
 from oplet.texts import logger_of
 from oplet.toolkit import AUTO, Preference, parse_delegate
@@ -17,13 +18,16 @@ from oplet_tools.tuning.candidates import Candidate, Runs, builtin_operators, de
 from oplet_tools.tuning.child.job import Job, job_of
 from oplet_tools.tuning.child.parent import ChildError, measure_in_child
 from oplet_tools.tuning.child.trial_json import read_candidate, read_trial, written
-from oplet_tools.tuning.choice_cache import choice_file, choice_key, load_choice, store_choice
+from oplet_tools.tuning.choice_cache import choice_file, choice_key, load_choice, store_choice, stored_file
 from oplet_tools.tuning.trials import DEFAULT_BOUNDS, Bounds, Open, Progress, Trial, Watcher, fastest, measure
 
 if TYPE_CHECKING:
     from oplet import Delegate, Model, PluginManager
 
-__all__ = ["Choice", "auto_bounds", "choose", "choose_for_interpreter"]
+__all__ = ["Choice", "auto_bounds", "choose", "choose_for_interpreter", "settings_in_key"]
+
+#: Settings of an interpreter that no choice depends on: how its file is read makes no engine faster.
+_IRRELEVANT = frozenset({"use_mmap"})
 
 logger = logger_of("oplet.tuning")
 
@@ -92,11 +96,7 @@ def choose_for_interpreter(
         ),
         version=__version__,
         num_threads=told["num_threads"] or 1,
-        options=[
-            *wanted.names,
-            *(f"{op}={name}" for op, name in wanted.by_op),
-            *(name for name, value in told.items() if value is True),
-        ],
+        options=settings_in_key(told, wanted),
         bounds=auto_bounds(text),
         job=job_of(interpreter, manager, wanted),
     )
@@ -108,6 +108,19 @@ def choose_for_interpreter(
         choice = find(again=True, job="a process of its own has what this one has not")
         delegates = choice.candidate.make_delegates(manager)
     return choice, delegates, wanted.before(Preference.read(choice.candidate.prefer))
+
+
+def settings_in_key(keywords: Mapping[str, Any], prefer: Preference) -> list[str]:
+    """Return an interpreter's settings that its choice depends on, as texts in the cache key: what is not said, and what is said to be
+    as it is by default, give the same key, so that whoever measures for an interpreter finds the choice that it will ask for.
+
+    Args:
+        keywords: the interpreter's keyword arguments.
+        prefer: the plugins that the user prefers.
+    """
+    defaults = {name: parameter.default for name, parameter in signature(Interpreter.__init__).parameters.items()}
+    changed = {name for name, value in keywords.items() if isinstance(value, bool) and value != defaults.get(name)}
+    return [*prefer.names, *(f"{op}={name}" for op, name in prefer.by_op), *sorted(changed - _IRRELEVANT)]
 
 
 def choose(
@@ -144,11 +157,11 @@ def choose(
     if content is not None:
         try:
             trials = tuple(read_trial(trial) for trial in content["trials"])
-            choice = Choice(_possible(read_candidate(content["choice"]), model, manager), trials, True, choice_file(key))
+            choice = Choice(_possible(read_candidate(content["choice"]), model, manager), trials, True, stored_file(key))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             logger.warning("%s is damaged, all is measured again: %s", choice_file(key), text_of(error))
         else:
-            logger.info("%s (remembered in %s)", choice, choice.path)
+            logger.info("%s (remembered in %s)", choice, choice.path or "this process")
             return choice
     logger.info("Measuring the ways of running %s; this is done once.", model.name)
     trials, in_process = _measured(

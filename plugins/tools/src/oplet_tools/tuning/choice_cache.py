@@ -21,7 +21,7 @@ from oplet.toolkit import FOLDER_VARIABLE, cache_folder
 if TYPE_CHECKING:
     from oplet import Model, PluginManager
 
-__all__ = ["choice_file", "choice_key", "load_choice", "store_choice"]
+__all__ = ["choice_file", "choice_key", "load_choice", "store_choice", "stored_file"]
 
 logger = logger_of("oplet.tuning")
 
@@ -32,6 +32,9 @@ _NAME = re.compile(r"[\w.-]+")
 _FORMAT = 4
 
 _FOLDER = CacheFolder("choices")
+
+#: What no file could be written for, by the file: this process measures no model twice, and is told once why the next one will.
+_unwritten: dict[str, dict[str, Any]] = {}
 
 #: The largest cache file that is read, in bytes; a choice among a hundred candidates takes a tenth of it.
 _LARGEST = 1 << 20
@@ -62,21 +65,27 @@ def choice_file(key: Mapping[str, Any]) -> str:
     return _FOLDER.path and os.path.join(_FOLDER.path, _name(key))
 
 
+def stored_file(key: Mapping[str, Any]) -> str:
+    """Return the path of a key's cache file; "" if it could not be written, and what it would hold is in this process alone."""
+    path = choice_file(key)
+    return "" if (path or _name(key)) in _unwritten else path
+
+
 def _name(key: Mapping[str, Any]) -> str:
     text = json.dumps(key, sort_keys=True)
     return f"{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}.json"
 
 
 def load_choice(key: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the content that is stored under this key; None if there is none, or its file is damaged, or another user may have
-    written it.
+    """Return the content that is stored under this key, or that this process could not store; None if there is none, or its file is
+    damaged, or another user may have written it.
     """
     with suppress(OSError, ValueError, RecursionError, MemoryError), _FOLDER.open(_name(key)) as file:
         stored = file.read(_LARGEST + 1)
         content = json.loads(stored.decode("utf-8")) if len(stored) <= _LARGEST else None
         if isinstance(content, dict) and content.get("key") == json.loads(json.dumps(key)):
             return content
-    return None
+    return _unwritten.get(choice_file(key) or _name(key))
 
 
 def store_choice(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
@@ -87,8 +96,9 @@ def store_choice(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     """
     path = choice_file(key)
     if not path:
+        _unwritten[_name(key)] = dict(content)
         logger.warning(
-            "The choice for this model cannot be remembered, the next interpreter measures again: there is no home folder; name one "
+            "The choice for this model cannot be remembered, the next program measures again: there is no home folder; name one "
             "with %s.",
             FOLDER_VARIABLE,
         )
@@ -98,14 +108,16 @@ def store_choice(key: Mapping[str, Any], content: Mapping[str, Any]) -> str:
         with _FOLDER.replace(_name(key)) as file:
             file.write(json.dumps({"key": dict(key), **content}, indent=1).encode("utf-8"))
     except OSError as error:
+        _unwritten[path] = dict(content)
         logger.warning(
-            "The choice for this model cannot be remembered in '%s', the next interpreter measures again: %s; name a folder that can be "
+            "The choice for this model cannot be remembered in '%s', the next program measures again: %s; name a folder that can be "
             "written with %s.",
             cache_folder(),
             error.strerror or text_of(error),
             FOLDER_VARIABLE,
         )
         return ""
+    _unwritten.pop(path, None)
     return path
 
 

@@ -200,6 +200,8 @@ class Finish:
     CLAMPED = rounding.CLAMPED
     #: Thresholds are reduced by almost a half, so that rounding to nearest gives the floor.
     NEAREST = rounding.NEAREST
+    #: As NEAREST, where negative outputs are clamped, so that their rounding does not matter.
+    NEAREST_ABOVE = rounding.NEAREST_ABOVE
     #: `floor` before the zero point is added, for sums that are not exact in float64 together with it.
     FLOOR = rounding.FLOOR
     #: One rounding, halves away from zero.
@@ -254,10 +256,12 @@ class Finish:
         if self.rounding == self.AWAY:
             u = b.fadd(b.fmul(*product), b.select(negative, constant(-_BELOW_HALF, F64), constant(_BELOW_HALF, F64)))
         else:
-            threshold = b.select(negative, self._value(2, channel), self._value(1, channel))
+            threshold = self._value(1, channel)
+            if self.rounding != self.NEAREST_ABOVE:
+                threshold = b.select(negative, self._value(2, channel), threshold)
             # Without a clamp the arithmetic is exact, in one step or in two.
             u = _intrinsic(b, f"llvm.fmuladd.v{LANES}f64", wide, [*product, threshold])
-        if self.rounding == self.NEAREST:
+        if self.rounding in (self.NEAREST, self.NEAREST_ABOVE):
             bits = b.bitcast(b.fadd(u, self.rounder), ir.VectorType(I32, 2 * LANES))
             low_halves = ir.Constant(ir.VectorType(I32, LANES), list(range(0, 2 * LANES, 2)))
             whole = b.shuffle_vector(bits, ir.Constant(bits.type, ir.Undefined), low_halves)

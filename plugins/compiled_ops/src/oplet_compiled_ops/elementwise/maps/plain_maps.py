@@ -103,7 +103,7 @@ _RULES = {
 def _members() -> Iterator[tuple[str, str]]:
     yield from product([rule for rule in _RULES if rule not in ("negative", "is_zero")], FLOATS.values())
     yield from product(("absolute", "negative", "sign"), SIGNED.values())
-    yield "is_zero", "u1"
+    yield from (("sign", "f8"), ("is_zero", "u1"))
 
 
 @family(_members)

@@ -243,6 +243,8 @@ def _print_profile(printer: Printer, result: Benchmark, top: int, run_order: boo
     printer.table("kinds of ops", columns, [_op_row(op) for op in profile.ops])
     printer.line()
     printer.line(f"{profile.runs} profiled inferences; nodes took {_ms(profile.seconds)} ms of each", "dim")
+    if result.is_profile_apart:
+        printer.line(_apart(result), "yellow")
     if profile.nodes:
         printer.line(
             "ms: median of the inferences in which nothing disturbed the node; +-: half of their middle half; nodes are ranked by "
@@ -251,6 +253,13 @@ def _print_profile(printer: Printer, result: Benchmark, top: int, run_order: boo
         )
     if peaks:
         printer.line(f"peaks: {peaks.gflops:.1f} GFLOP/s (products of float32), {peaks.gbytes:.1f} GB/s (copying)", "dim")
+
+
+def _apart(result: Benchmark) -> str:
+    return (
+        f"an inference without the profiler takes {_ms(result.runs.p50)} ms: it runs loops and neighbouring nodes as one, which the profiler "
+        "takes apart, and looking at the clock takes time too, so that these are not its shares"
+    )
 
 
 def _node_row(node: NodeCost, peaks: Peaks | None) -> tuple[str, ...]:
@@ -340,6 +349,7 @@ def _write_page(result: Benchmark, path: Path) -> None:
         ("arena", f"{_mib(result.memory.arena)} MiB"),
         ("peak of the process", f"{_mib(result.memory.peak)} MiB"),
         ("profiled inferences", f"{result.profile.runs}; nodes took {_ms(result.profile.seconds)} ms of each"),
+        *([("mind", _apart(result))] if result.is_profile_apart else []),
         *([("peaks of the machine", f"{peaks.gflops:.1f} GFLOP/s, {peaks.gbytes:.1f} GB/s")] if peaks else []),
     ]
     title = f"oplet benchmark: {os.path.basename(result.model)}"

@@ -88,11 +88,19 @@ def explore(
 
             write_atomically(target, model_explorer_json(result))
         Printer().line(f"written to {target}", "dim")
-        if open:
-            typer.launch(str(target.absolute()))
+        if open and not _open(target):
+            say(f"no browser was found to show the page in; open '{target}' with one.")
+            raise typer.Exit(1)
     if result.error:
         say(result.error)
         raise typer.Exit(1)
+
+
+def _open(target: Path) -> bool:
+    """Show a page in the user's browser; return whether there is one."""
+    import webbrowser
+
+    return webbrowser.open(target.absolute().as_uri())
 
 
 def _check_default(target: Path) -> None:

@@ -16,6 +16,7 @@ __all__ = ["inspect"]
 
 _Description = dict[str, Any]
 _LONGEST_NAME = 36
+_LONGEST_VALUES = 40
 
 
 def inspect(
@@ -79,6 +80,7 @@ def inspect(
         _print_ops(printer, description["ops"])
         _print_subgraphs(printer, subgraphs)
         _print_metadata(printer, description["metadata"])
+        _print_said(printer, description)
         return
     both = not (nodes or tensors)
     for each, part in zip(subgraphs, found):
@@ -156,8 +158,8 @@ def _title(subgraph: _Description) -> str:
 
 
 def _print_nodes(printer: Printer, subgraph: _Description, nodes: list[_Description]) -> None:
-    rows = [(n["index"], n["op"], n["version"], _indices(n["inputs"]), _indices(n["outputs"])) for n in nodes]
-    printer.table(f"{_title(subgraph)}: nodes", ["node#", "op", "version#?", "inputs~", "outputs~"], rows)
+    rows = [(n["index"], n["op"], n["version"], _indices(n["inputs"]), _indices(n["outputs"]), _options(n)) for n in nodes]
+    printer.table(f"{_title(subgraph)}: nodes", ["node#", "op", "version#?", "inputs~", "outputs~", "options~"], rows)
 
 
 def _print_tensors(printer: Printer, subgraph: _Description, tensors: list[_Description], wide: bool) -> None:
@@ -170,10 +172,11 @@ def _print_tensors(printer: Printer, subgraph: _Description, tensors: list[_Desc
             _bytes(t),
             _role(t, subgraph),
             t["name"] if wide else _short(t["name"]),
+            _values(t, wide),
         )
         for t in tensors
     ]
-    columns = ["tensor#", "type", "shape", "quantization??", "bytes#?", "role?", "name"]
+    columns = ["tensor#", "type", "shape", "quantization??", "bytes#?", "role?", "name", "values~?"]
     printer.table(f"{_title(subgraph)}: tensors", columns, rows)
 
 
@@ -181,6 +184,18 @@ def _print_metadata(printer: Printer, metadata: list[_Description]) -> None:
     if metadata:
         rows = [(entry["name"], entry["bytes"], entry["text"] or "") for entry in metadata]
         printer.table("metadata", ["name", "bytes#", "text~"], rows)
+
+
+def _print_said(printer: Printer, description: _Description) -> None:
+    """Print what the metadata of TFLite's tools and of ultralytics say, and the attached files."""
+    from oplet_tools.describing.said import said_rows
+
+    for title, rows in said_rows(description):
+        printer.table(title, ["what", "value~"], rows)
+    if description["files"]:
+        printer.table("attached files", ["name", "bytes#"], [(file["name"], file["bytes"]) for file in description["files"]])
+    for error in description["metadata_errors"]:
+        printer.line(error, "yellow")
 
 
 def _names(tensors: dict[str, int]) -> str:
@@ -207,6 +222,25 @@ def _quantization(quantization: _Description | None) -> str:
         shift = f"(q {-zero_points[0]:+d})".replace("+", "+ ").replace("-", "- ")
         return f"{scales[0]:.6g} * {shift if zero_points[0] else 'q'}"
     return f"{len(scales)} scales on axis {quantization['quantized_dimension']}"
+
+
+def _options(node: _Description) -> str:
+    """Show a node's options, and its custom options as far as their form is known."""
+    from oplet_tools.describing.printable import one_line_of
+
+    custom = node["custom_options"]
+    shown = (
+        f"{node['custom_options_bytes']} bytes: {custom}" if isinstance(custom, str) else one_line_of(custom) if custom else ""
+    )
+    return ", ".join(filter(None, (one_line_of(node["options"]), shown)))
+
+
+def _values(tensor: _Description, wide: bool) -> str:
+    """Show the values of a small constant; of many, the first ones alone unless all is asked for."""
+    from oplet_tools.describing.printable import one_line_of
+
+    text = "" if tensor["values"] is None else one_line_of(tensor["values"])
+    return text if wide or len(text) <= _LONGEST_VALUES else f"{text[:_LONGEST_VALUES]}..."
 
 
 def _short(name: str) -> str:

@@ -29,6 +29,7 @@ from oplet_tools.running.values.result_sizes import MOST_RESULT_BYTES
 if TYPE_CHECKING:
     from oplet_tools.cli.console import Printer
     from oplet_tools.cli.settings import Settings
+    from oplet_tools.running.detecting import Objects
     from oplet_tools.running.many.run import ManyOptions
     from oplet_tools.running.outputs import Score
     from oplet_tools.running.run import RunResult
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _DEFAULT_TOP = 5
+#: The most objects that the table shows.
+_MOST_OBJECTS = 20
 #: Suffixes of results that only many rows have.
 _ROW_SUFFIXES = (".jsonl", ".ndjson", ".csv", ".parquet")
 #: The exit status of a run on many rows of which some failed, and of one that Ctrl-C ended.
@@ -83,11 +86,15 @@ def run(
     labels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Names of the scores, one a line.", show_default=False)
     ] = None,
+    locale: Annotated[
+        str,
+        typer.Option(metavar="LANGUAGE", help="The language of labels in the model's metadata, such as de.", show_default=False),
+    ] = "",
     scale: Annotated[
         float | None,
         typer.Option(
-            help="Pixels become pixel * SCALE + OFFSET. Default: for float inputs what the model's metadata say, else 0..1; "
-            "for 8-bit ones the whole range.",
+            help="Pixels become pixel * SCALE + OFFSET. Default: what the model's metadata say, else 0..1 for float inputs "
+            "and the whole range for 8-bit ones.",
             show_default=False,
         ),
     ] = None,
@@ -158,7 +165,8 @@ def run(
     Values are real numbers on the way in and out, in files, tables and JSON: what a quantized tensor's integers stand for,
     (integer - zero point) * scale. Inputs are rounded as the op QUANTIZE does it; values beyond the tensor's range are clamped,
     with a warning. With --raw they are the integers themselves. Arrays of integers for a quantized input, which may mean either,
-    need --raw. What was done to a picture is told on standard error.
+    need --raw. What was done to a picture is told on standard error, and what the model's own metadata say of pictures, labels, scores and
+    boxes is done, and told too.
 
     Many rows come from a folder, a file of rows or standard input. Results are written as they come; a run that was interrupted goes on
     with --resume. The exit status is 3 if some rows failed and the others ran.
@@ -180,6 +188,7 @@ def run(
             top=top,
             labels=tuple(read_labels(labels)) if labels is not None else None,
             labels_file=str(labels or ""),
+            locale=locale,
             workers=1 if workers is None else workers,
             processes=processes,
             strict=strict,
@@ -202,7 +211,7 @@ def run(
     from oplet_tools.cli.commands.tune import delegates_of
     from oplet_tools.cli.console import Printer, print_json
     from oplet_tools.cli.notices import NoticePrinter
-    from oplet_tools.running.formatting import as_json, highest_scores
+    from oplet_tools.running.formatting import as_json, highest_scores, objects_of, rules_of
     from oplet_tools.running.inputs import RowsError
     from oplet_tools.running.outputs import check_suffix, read_labels, save_outputs
     from oplet_tools.running.run import run_model
@@ -237,15 +246,19 @@ def run(
         check_result_bytes(arrays, max_result_bytes, as_text=as_text, padded=True, real=not raw)
     if output is not None:
         save_outputs({value.name: value.displayed for value in result.outputs}, output)
-    wanted = top is not None or labels is not None
-    highest = highest_scores(result, top or _DEFAULT_TOP, names, str(labels), notify.warn) if wanted else None
+    rules = rules_of(result, notify, locale=locale, labelled=labels is not None)
+    objects = objects_of(result, notify, locale=locale)
+    wanted = top is not None or labels is not None or any(each.labels for each in rules.values())
+    highest = highest_scores(result, top or _DEFAULT_TOP, names, str(labels), notify.warn, rules) if wanted else None
     if json:
-        print_json(as_json(result, str(output or ""), highest))
+        print_json(as_json(result, str(output or ""), highest, objects))
         return
     printer = Printer()
     _print_values(printer, result, seed)
     if highest is not None:
-        _print_top(printer, highest, bool(names))
+        _print_top(printer, highest)
+    if objects is not None:
+        _print_objects(printer, objects)
     if output is not None:
         printer.line()
         printer.line(f"written to {output}", "dim")
@@ -302,8 +315,19 @@ def _print_values(printer: Printer, result: RunResult, seed: int) -> None:
     printer.table("outputs", ["name", "type", "shape", "values"], [(*describe_value(v), preview(v)) for v in result.outputs])
 
 
-def _print_top(printer: Printer, top: dict[str, list[Score]], labelled: bool) -> None:
-    first = 0 if labelled else 1
+def _print_top(printer: Printer, top: dict[str, list[Score]]) -> None:
     for name, scores in top.items():
+        first = 0 if any(score.label for score in scores) else 1
         cells = [(score.label, f"{score.value:.6g}", score.index)[first:] for score in scores]
         printer.table(f"{name}: the highest", ["label", "score#", "index#"][first:], cells)
+
+
+def _print_objects(printer: Printer, objects: Objects) -> None:
+    unit = "pixels of the picture" if objects.unit == "pixels" else "parts of the input's width and height"
+    rows = [
+        (each.label, f"{each.score:.6g}", each.number, *(f"{number:.5g}" for number in each.box))
+        for each in objects.found[:_MOST_OBJECTS]
+    ]
+    more = len(objects.found) - len(rows)
+    title = f"objects, in {unit}" + (f" ({more} more)" if more else "")
+    printer.table(title, ["label", "score#", "class#?", "left#", "top#", "right#", "bottom#"], rows)

@@ -13,7 +13,7 @@ from oplet.texts import plain
 from oplet.toolkit import NodeReport, bytes_needed
 from oplet_tools.describing.exploring.graph import Edge, ExploredModel, ExploredNode, ExploredSubgraph, ExploredTensor
 from oplet_tools.describing.exploring.groups import group_nodes, path_of
-from oplet_tools.describing.inspect import plain_options
+from oplet_tools.describing.printable import MOST_VALUES, custom_options_of, plain_options, plain_values
 from oplet_tools.describing.work import work_of_nodes
 from oplet_tools.partitioning.partition import GraphTensor, NodeAssignment, SubgraphPartitioning, partition_interpreter
 
@@ -239,7 +239,15 @@ def _tensor(tensor: Tensor, described: GraphTensor) -> ExploredTensor:
         described.constant,
         tensor.is_variable,
         _quantization(tensor),
+        _values(tensor),
     )
+
+
+def _values(tensor: Tensor) -> Any:
+    """Return the values of a small constant; None of others, and of those that are stored sparse."""
+    if not tensor.is_constant or tensor.sparsity is not None or tensor.data.size > MOST_VALUES:
+        return None
+    return _printable(plain_values(tensor.data))
 
 
 def _quantization(tensor: Tensor) -> dict[str, Any] | None:
@@ -260,7 +268,13 @@ def _options(node: Node) -> dict[str, Any]:
     table = node.raw_options
     options: dict[str, Any] = {} if table is None else _printable(plain_options(table))
     if node.custom_options:
-        options["custom options"] = f"{len(node.custom_options)} bytes"
+        found = custom_options_of(node.custom_options)
+        told = (
+            found
+            if isinstance(found, dict)
+            else {"custom options": found if isinstance(found, list) else f"{len(node.custom_options)} bytes: {found}"}
+        )
+        options |= _printable(told)
     return options
 
 

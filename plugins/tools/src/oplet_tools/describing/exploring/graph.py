@@ -25,6 +25,7 @@ class ExploredTensor:
         variable: whether it keeps its value between runs.
         quantization: None if it is not quantized, else a dictionary with the first `scales` and `zero_points`, the number of scales as
             `count`, `dimension` along which they differ, and `block_size` (0 without blocks).
+        values: the values of a small constant, as nested lists; None for others.
     """
 
     index: int
@@ -36,6 +37,7 @@ class ExploredTensor:
     constant: bool
     variable: bool
     quantization: dict[str, Any] | None
+    values: Any = None
 
 
 @dataclass(frozen=True)

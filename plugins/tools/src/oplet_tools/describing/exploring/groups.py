@@ -18,6 +18,8 @@ __all__ = ["group_nodes", "path_of"]
 _MOST, _FEWEST = 60, 20
 #: The label of nodes that no delegate claims.
 _STAYS = "stays"
+#: Parts of a path, from the outermost, in which stems are looked for.
+_DEEPEST_STEM = 8
 #: Boxes directly in one group, at most; more are bundled.
 _WIDEST = 36
 
@@ -83,6 +85,7 @@ def group_nodes(
         The groups, each after the one around it.
     """
     order = {node: place for place, node in enumerate(paths)}
+    paths = _with_stems(paths)
     root = _Tree(open=True)
     for node, path in paths.items():
         tree = root
@@ -98,6 +101,51 @@ def group_nodes(
     _bundle(root, order, live, ops)
     _unfold(root)
     return list(_listed(root, None, []))
+
+
+def _with_stems(paths: Mapping[int, tuple[str, ...]]) -> dict[int, tuple[str, ...]]:
+    """Put a group around layers whose names begin alike and that follow each other: "block2a" around "block2a_expand_conv" and
+    "block2a_bn". It stands for a part of the network, where the layers alone are a long flat list.
+    """
+    stems: dict[tuple[str, ...], set[str]] = {}
+    for depth in range(min(max(map(len, paths.values()), default=0), _DEEPEST_STEM)):
+        children: dict[tuple[str, ...], list[str]] = {}
+        for path in paths.values():
+            if len(path) >= depth:
+                children.setdefault(path[:depth], []).append(path[depth] if len(path) > depth else "")
+        for parent, names in children.items():
+            stems[parent] = _shared_stems(names)
+    return {node: tuple(_stemmed(path, stems)) for node, path in paths.items()}
+
+
+def _stemmed(path: tuple[str, ...], stems: Mapping[tuple[str, ...], set[str]]) -> Iterator[str]:
+    for depth, name in enumerate(path):
+        if (stem := _stem(name)) in stems.get(path[:depth], ()):
+            yield stem
+        yield name
+
+
+def _shared_stems(names: Sequence[str]) -> set[str]:
+    """Return the stems that several names share, but not all of them, and that lie in one run of them: nodes that are apart would be linked
+    with what is between them in both directions.
+    """
+    members: dict[str, set[str]] = {}
+    runs: Counter[str] = Counter()
+    for place, stem in enumerate(map(_stem, names)):
+        members.setdefault(stem, set()).add(names[place])
+        runs[stem] += place == 0 or stem != _stem(names[place - 1])
+    whole = len(set(names))
+    return {stem for stem, own in members.items() if stem and 1 < len(own) < whole and runs[stem] == 1}
+
+
+def _stem(name: str) -> str:
+    """Return what the name of a part of the network begins with: "block2a" of "block2a_expand_conv", "block_1" of "block_1_expand"; "" where
+    the rest says nothing but a number, as in "conv2d_3".
+    """
+    first, *rest = name.split("_", 3)
+    if rest and rest[0].isdecimal():
+        first, rest = f"{first}_{rest[0]}", rest[1:]
+    return first if first and any(not part.isdecimal() for part in rest) else ""
 
 
 def _simplify(tree: _Tree) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from oplet.errors import TensorError
-from oplet.texts import shown
 from oplet_predictor import Column, Lent
+from oplet_tools.metadata.output_rules import Reporter, output_rules
 from oplet_tools.running.many.keeping.results import OutputForm
-from oplet_tools.running.metadata.labels import labels_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,14 +18,8 @@ __all__ = ["DEFAULT_TOP", "output_forms"]
 DEFAULT_TOP = 5
 
 
-class _Tells(Protocol):
-    def say(self, text: str) -> None: ...
-
-    def warn(self, text: str) -> None: ...
-
-
 def output_forms(
-    lent: Lent, top: int | None, labels: Sequence[str] | None, labels_file: str, reporter: _Tells
+    lent: Lent, top: int | None, labels: Sequence[str] | None, labels_file: str, reporter: Reporter, locale: str = ""
 ) -> tuple[OutputForm, ...]:
     """Return how each output appears in results: all its values, or its highest scores.
 
@@ -38,30 +31,46 @@ def output_forms(
         labels: labels that the user gives; None for those in the model's metadata.
         labels_file: the labels' file, for messages.
         reporter: told which labels are taken, and which are not.
+        locale: the language of labels in the model's metadata; "" for the first.
 
     Raises:
         TensorError: scores are asked for and no output has any.
     """
-    forms = [_form(lent, column, top, labels, labels_file, reporter) for column in lent.single.outputs.values()]
+    forms = [_form(lent, column, top, labels, labels_file, reporter, locale) for column in lent.single.outputs.values()]
     if (top is not None or labels is not None) and not any(form.top for form in forms):
         raise TensorError("No output is one row of scores, so there is nothing that --top and --labels could name.")
     return tuple(forms)
 
 
 def _form(
-    lent: Lent, column: Column, top: int | None, labels: Sequence[str] | None, labels_file: str, reporter: _Tells
+    lent: Lent,
+    column: Column,
+    top: int | None,
+    labels: Sequence[str] | None,
+    labels_file: str,
+    reporter: Reporter,
+    locale: str,
 ) -> OutputForm:
     size = _scores(column)
     if not size:
         return OutputForm(column.name, column.shape)
-    known: Sequence[str] = labels or ()
-    if labels is None:
-        known = _attached(lent, column, size, reporter)
-        if not known and top is None:
-            return OutputForm(column.name, column.shape)
-    elif labels and len(labels) != size:
+    opened = lent.single
+    said = output_rules(
+        opened.interpreter.model,
+        opened.subgraph.index,
+        column.index,
+        column.name,
+        size,
+        reporter,
+        locale=locale,
+        labelled=labels is not None,
+    )
+    if labels is None and not said.labels and top is None:
+        return OutputForm(column.name, column.shape)
+    if labels and len(labels) != size:
         reporter.warn(f"'{labels_file}' has {len(labels)} labels for {size} scores.")
-    return OutputForm(column.name, column.shape, min(DEFAULT_TOP if top is None else top, size), tuple(known))
+    known = said.labels if labels is None else labels
+    return OutputForm(column.name, column.shape, min(DEFAULT_TOP if top is None else top, size), tuple(known), said.scores)
 
 
 def _scores(column: Column) -> int:
@@ -70,26 +79,3 @@ def _scores(column: Column) -> int:
         return 0
     largest = max(column.shape)
     return largest if largest > 1 and sorted(column.shape)[:-1] == [1] * (len(column.shape) - 1) else 0
-
-
-def _attached(lent: Lent, column: Column, size: int, reporter: _Tells) -> Sequence[str]:
-    """Return the labels of an output in the model's metadata; empty if there are none, or not `size` of them."""
-    opened = lent.single
-    if column.index not in opened.subgraph.outputs:
-        return ()
-    position = opened.subgraph.outputs.index(column.index)
-    try:
-        found = labels_of(opened.interpreter.model, opened.subgraph.index, position)
-    except TensorError as error:
-        reporter.warn(str(error))
-        return ()
-    if found is None:
-        return ()
-    file = shown(found.file)
-    if len(found.labels) != size:
-        reporter.warn(
-            f"'{file}' in the model's metadata has {len(found.labels)} labels for {size} scores of '{column.name}', and is not used."
-        )
-        return ()
-    reporter.say(f"output '{column.name}': labels of '{file}', as the model's metadata say")
-    return found.labels

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from oplet.errors import OpletError, TensorError, text_of
 from oplet.texts import LONGEST, one_line
 from oplet_predictor import Lent, Outcome, Predictor
+from oplet_tools.metadata.detections import Detector
+from oplet_tools.running.detecting import Objects, objects_in, picture_input
 from oplet_tools.running.many.keeping.results import OutputForm, Records, ResultFormat, RowResult
 from oplet_tools.running.many.reading.rows import InputOptions, Row
 from oplet_tools.running.model_runner import Details, add_value_rules
@@ -57,6 +59,7 @@ class RowRunner:
         format: the format of results.
         first: the number of the first row.
         max_result_bytes: the most bytes that the results of a row may take.
+        detector: how objects are read out of the outputs; None if the model is no detector.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class RowRunner:
         format: ResultFormat,
         first: int,
         max_result_bytes: int = MOST_RESULT_BYTES,
+        detector: Detector | None = None,
     ) -> None:
         self._predictor = predictor
         self._constants = constants
@@ -76,6 +80,7 @@ class RowRunner:
         self._format = format
         self._first = first
         self._max_result_bytes = max_result_bytes
+        self._detector = detector
 
     def _take(self) -> Lent:
         return self._predictor._take()
@@ -110,7 +115,8 @@ class RowRunner:
             try:
                 if isinstance(result, BaseException):
                     raise result
-                outcomes[place] = self._finished(first + place, row, result, lent, notices[place])
+                objects = self._objects(ready[place], result, details, lent, notices[place])
+                outcomes[place] = self._finished(first + place, row, result, lent, notices[place], objects)
             except OpletError as error:
                 outcomes[place] = self._failed(first + place, row, error, notices[place], f"item {number}: ")
         return outcomes
@@ -123,7 +129,9 @@ class RowRunner:
             values.update(part.load(details, self._options, notify))
         return values
 
-    def _finished(self, number: int, row: Row, values: Mapping[str, Array], lent: Lent, notices: list[Notice]) -> Finished:
+    def _finished(
+        self, number: int, row: Row, values: Mapping[str, Array], lent: Lent, notices: list[Notice], objects: Objects | None
+    ) -> Finished:
         columns = lent.single.outputs
         records = self._format if isinstance(self._format, Records) else None
         keeps_all = records is not None and records.keep_top_values
@@ -133,11 +141,28 @@ class RowRunner:
         for form in self._forms:
             value, details = values[form.name], columns[form.name].details
             if form.top:
-                top[form.name] = top_scores(value, details, form.top, form.labels, raw=self._options.raw)
+                top[form.name] = top_scores(value, details, form.top, form.labels, raw=self._options.raw, rules=form.rules)
             outputs[form.name] = value if self._options.raw else _real(value, columns[form.name])
-        encoded = self._format.encode(RowResult(self._first + number, row.name, outputs, top))
+        told = None if objects is None else objects.as_dict()
+        encoded = self._format.encode(RowResult(self._first + number, row.name, outputs, top, "", told))
         shapes = {name: value.shape for name, value in outputs.items()}
         return Finished(self._first + number, row.name, encoded, "", tuple(notices), shapes)
+
+    def _objects(
+        self,
+        given: Mapping[str, Array],
+        values: Mapping[str, Array],
+        details: Mapping[str, Details],
+        lent: Lent,
+        notices: list[Notice],
+    ) -> Objects | None:
+        """Return the objects of a row; None if the model is no detector."""
+        picture = picture_input(details)
+        if self._detector is None or picture is None or self._options.raw:
+            return None
+        columns = lent.single.outputs
+        real = {column.index: column.tensor_value(_real(values[name], column)) for name, column in columns.items()}
+        return objects_in(self._detector, picture, given[picture.name], notices, real)
 
     def _failed(self, number: int, row: Row, error: Exception, notices: list[Notice], prefix: str = "") -> Finished:
         if isinstance(error, OSError) and error.strerror:
@@ -154,7 +179,7 @@ class RowRunner:
 
 
 def input_details(lent: Lent) -> dict[str, Details]:
-    """Return the details of a Predictor's inputs by name, with "limits" and "normalization" as in `ModelRunner.inputs`."""
+    """Return the details of a Predictor's inputs by name, with "limits" and "picture_rules" as in `ModelRunner.inputs`."""
     opened = lent.single
     details = {name: dict(column.details) for name, column in opened.inputs.items()}
     for each in details.values():

@@ -17,6 +17,7 @@ from oplet.errors import InvokeError, StateError, TensorError
 from oplet.texts import counted
 from oplet.toolkit import atomic_write, is_special, open_file
 from oplet_predictor import MapSettings, Predictor, map_items
+from oplet_tools.running.detecting import detector_in
 from oplet_tools.running.many.forms import output_forms
 from oplet_tools.running.many.identity import model_identity
 from oplet_tools.running.many.keeping.joining import check_joinable, join_npz, join_parquet
@@ -29,6 +30,8 @@ from oplet_tools.running.values.result_sizes import MOST_RESULT_BYTES
 
 if TYPE_CHECKING:
     from oplet import PluginManager
+    from oplet_predictor import Lent
+    from oplet_tools.metadata.detections import Detector
     from oplet_tools.running.values.notices import Notice
 
 __all__ = ["FORMATS", "ManyOptions", "Reporter", "Summary", "format_of", "run_many"]
@@ -67,6 +70,7 @@ class ManyOptions:
         top: the number of highest scores in place of an output's values; None to go by the model's metadata.
         labels: labels of the scores; None to go by the model's metadata.
         labels_file: the labels' file, for messages.
+        locale: the language of labels in the model's metadata; "" for the first.
         workers: the number of workers.
         processes: whether each is a process of its own.
         strict: whether to stop at the first row that fails.
@@ -86,6 +90,7 @@ class ManyOptions:
     top: int | None = None
     labels: tuple[str, ...] | None = None
     labels_file: str = ""
+    locale: str = ""
     workers: int = 1
     processes: bool = False
     strict: bool = False
@@ -106,6 +111,7 @@ class ManyOptions:
             "--preprocess": [f"{key}={value}" for key, value in asdict(self.inputs.preprocessing).items()],
             "--top": self.top,
             "--labels": None if self.labels is None else list(self.labels),
+            "--locale": self.locale,
             "--signature": self.signature,
             "--delegate": list(self.delegates),
             "-p": list(self.blocked),
@@ -189,7 +195,8 @@ def run_many(
         lent = predictor._take()
         try:
             details = input_details(lent)
-            forms = output_forms(lent, options.top, options.labels, options.labels_file, reporter)
+            forms = output_forms(lent, options.top, options.labels, options.labels_file, reporter, options.locale)
+            detector = _detector(lent, details, options, reporter)
         finally:
             predictor._give(lent)
         sources = open_sources(inputs, details, options.inputs, stdin, reporter.notify, reporter.say)
@@ -203,7 +210,7 @@ def run_many(
         if before.rows:
             reporter.say(f"continuing after {counted(before.rows, 'row')}")
         constants = {name: value for name, (value, _) in sources.constants.items()}
-        runner = RowRunner(predictor, constants, options.inputs, forms, format, before.rows, options.max_result_bytes)
+        runner = RowRunner(predictor, constants, options.inputs, forms, format, before.rows, options.max_result_bytes, detector)
         settings = MapSettings.checked(options.workers, options.processes, True, "raise", False)
         began = time.monotonic()
         done, failed = before.rows, before.failed
@@ -223,6 +230,16 @@ def run_many(
         seconds = time.monotonic() - began
         sink.finish()
     return Summary(done, failed, before.rows, seconds, str(options.output or ""))
+
+
+def _detector(lent: Lent, details: Mapping[str, Any], options: ManyOptions, reporter: Reporter) -> Detector | None:
+    """Return how the objects of a detector are read for results that have them, JSON lines."""
+    if options.inputs.raw or format_of(options.output, options.format) != "jsonl":
+        return None
+    opened = lent.single
+    outputs = {name: column.details for name, column in opened.outputs.items()}
+    model = opened.interpreter.model
+    return detector_in(model, opened.subgraph.index, details, outputs, reporter, locale=options.locale)
 
 
 def _content(path: Path) -> bytes:

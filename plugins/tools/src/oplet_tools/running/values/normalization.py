@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from oplet import Model
 from oplet.errors import OpletError, TensorError
-from oplet_tools.running.metadata.tables import NormalizationOptions, tensor_metadata
+from oplet_tools.metadata.tables import NormalizationOptions, tensor_metadata
 
 __all__ = ["Normalization", "normalization_of"]
 

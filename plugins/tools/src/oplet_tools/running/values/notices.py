@@ -17,8 +17,9 @@ class Notice:
     """A notice of something that was done to an input's value.
 
     Attributes:
-        kind: "picture" (read, resized, scaled), "clamped" (values beyond the range of a quantized tensor) or "whole numbers" (JSON
-            integers that were taken as real values of a quantized tensor).
+        kind: "picture" (read, resized, scaled), "clamped" (values beyond the range of a quantized tensor), "whole numbers" (JSON
+            integers that were taken as real values of a quantized tensor), "other name" (the only value of a file, under another name) or
+            "random" (the input was given no value where others were).
         input: the input's name.
         text: what was done, in words, without a full stop.
         facts: the same as data, of JSON types.

@@ -1,6 +1,6 @@
 """Preprocessing of pictures as `--preprocess` asks for it: how they are fitted to the input, and how pixels become values.
 
-resize=stretch|crop|pad   stretch to the input's size (the default), or keep the proportions and cut off, or fill up, both sides alike
+resize=stretch|crop|pad   stretch to the input's size (the default, unless the model's file says otherwise), or keep the proportions and cut off, or fill up, both sides alike
 filter=box|nearest|bilinear|bicubic|lanczos
 fill=PIXEL                what `pad` fills up with, 0..255; 0 by default
 order=rgb|bgr             the order of the channels
@@ -31,7 +31,7 @@ class Preprocessing:
     """The preprocessing of pictures that the user asks for; the defaults apply where nothing is asked.
 
     Attributes:
-        resize: "stretch", "crop" or "pad".
+        resize: "stretch", "crop" or "pad"; "" for what the model's file says, which is "stretch" if it says nothing.
         filter: a name of `FILTERS`, "" for area averaging when a picture shrinks and bilinear interpolation when it grows.
         fill: the value of the pixels that padding adds.
         order: "rgb" or "bgr".
@@ -40,7 +40,7 @@ class Preprocessing:
         offset: see `scale`; None for 0 if a scale is given.
     """
 
-    resize: str = "stretch"
+    resize: str = ""
     filter: str = ""
     fill: int = 0
     order: str = "rgb"
@@ -70,7 +70,7 @@ def parse_preprocessing(text: str) -> Preprocessing:
         raise TensorError(
             f"--preprocess has '{min(scaled)}' and '{min(normalized)}', which both say what becomes of pixels; give either."
         )
-    resize = _choice(given, "resize", RESIZES, "stretch")
+    resize = _choice(given, "resize", RESIZES, "")
     if "fill" in given and resize != "pad":
         raise TensorError("--preprocess has 'fill', which goes with resize=pad; leave it out, or pad.")
     return Preprocessing(

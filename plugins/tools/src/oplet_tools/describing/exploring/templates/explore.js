@@ -5,7 +5,12 @@ const model = JSON.parse(byId("model").textContent);
 const FONT = 13, LONGEST = 34;
 const PALETTE = ["#cfe3fb", "#fde0c1", "#d3efd2", "#f9d3e0", "#e4d8f7", "#fbf0b4", "#c9efec", "#ead9cc", "#dfe7ae", "#c7d2de"];
 const GREY = "#eceff2";
-const state = { sub: null, tree: "names", constants: false, colour: "package", open: new Set(), chosen: null, tensor: null };
+const THEMES = {
+  light: { paper: "#ffffff", ink: "#1c2733", line: "#8792a0", frame: "#b6bec8", mark: "#1f5fa8" },
+  dark: { paper: "#14191f", ink: "#e3e8ee", line: "#9aa6b3", frame: "#55606c", mark: "#7ab8ff" },
+};
+const INK = "#1c2733"; // of letters on boxes, whose colours are light in both themes
+const state = { direction: "TB", dark: matchMedia("(prefers-color-scheme: dark)").matches, sub: null, tree: "names", constants: false, colour: "package", open: new Set(), chosen: null, tensor: null };
 let sub, groups, home, nodes, layout, cy;
 
 const make = (tag, text, className) => {
@@ -104,10 +109,10 @@ function graph() { // the boxes by the group that they lie in, and the edges bet
 const TITLE = 22, PAD = 12;
 const known = new Map(); // models repeat their layers: groups of the same form are laid out once
 function lay(sizes, links) { // boxes of these sizes, links from one to another: the middles of the boxes, and the points of each link
-  const form = JSON.stringify([sizes, links]);
+  const form = JSON.stringify([state.direction, sizes, links]);
   if (known.has(form)) return known.get(form);
   const g = new dagre.graphlib.Graph();
-  g.setGraph({ rankdir: "TB", nodesep: 22, ranksep: 26, edgesep: 12, marginx: 0, marginy: 0 });
+  g.setGraph({ rankdir: state.direction, nodesep: 22, ranksep: 26, edgesep: 12, marginx: 0, marginy: 0 });
   g.setDefaultEdgeLabel(() => ({}));
   sizes.forEach(([width, height], place) => g.setNode(`b${place}`, { width, height }));
   for (const [from, to] of links) g.setEdge(`b${from}`, `b${to}`);
@@ -181,7 +186,8 @@ function arrange({ boxes, edges }) {
     });
   }
   const { width, height } = places.get("root").laid;
-  return { spots, opened: [...content.keys()].filter(id => id !== "root"), edges: edges.length, width, height };
+  const drawn = new Map(edges.map(edge => [edge.id, edge]));
+  return { spots, lines: drawn, opened: [...content.keys()].filter(id => id !== "root"), edges: edges.length, width, height };
 }
 
 function bends(edge, spots) { // points of an edge as cytoscape takes them: along the line from box to box, and away from it
@@ -283,6 +289,7 @@ function draw(where) {
   }
   replace(elements);
   lighten();
+  overview();
   if (where === "width") fitWidth();
   if (state.chosen && cy.getElementById(state.chosen).length) choose(state.chosen); else details(null);
 }
@@ -309,7 +316,8 @@ function look(zoom) { // the whole width in the middle; the top, if not everythi
   if (!layout.width) return;
   cy.minZoom(Math.min(.02, zoom));
   const high = layout.height * zoom;
-  cy.viewport({ zoom, pan: { x: (cy.width() - layout.width * zoom) / 2, y: high < cy.height() - 30 ? (cy.height() - high) / 2 : 16 } });
+  const long = layout.width * zoom;
+  cy.viewport({ zoom, pan: { x: state.direction === "LR" && long > cy.width() - 30 ? 16 : (cy.width() - long) / 2, y: high < cy.height() - 30 ? (cy.height() - high) / 2 : 16 } });
 }
 function fitWidth() { look(Math.max(.85, Math.min(1.15, (cy.width() - 32) / layout.width))); }
 function fitAll() { look(Math.min(2, (cy.width() - 32) / layout.width, (cy.height() - 32) / layout.height)); }
@@ -372,6 +380,7 @@ function describeTensor(index, title) {
     ["name", tensor.name], ["tensor", index], ["type, shape", shape(tensor)], ["signature", signature === tensor.shape.join(" × ") ? "" : signature],
     ["bytes", bytes(tensor.bytes)], ["kind", [tensor.constant ? "constant" : "", tensor.variable ? "variable" : ""].filter(Boolean).join(", ")],
     ...(q ? [["scale", listed(q.scales)], ["zero point", listed(q.zero_points)], ["axis", q.count > 1 ? q.dimension : ""], ["block", q.block_size || ""]] : []),
+    ["values", tensor.values],
   ]));
   return parts;
 }
@@ -473,6 +482,106 @@ function visit(index) {
   draw("width");
 }
 
+// The overview: all boxes, small, and what of them is on the screen. A long graph is stretched, so that it is no hair ---------------
+
+const STRETCH = 8;
+function mapScale() {
+  const map = byId("map"), across = map.width / layout.width, down = map.height / layout.height;
+  return { across: Math.min(across, down * STRETCH), down: Math.min(down, across * STRETCH) };
+}
+function overview() {
+  const map = byId("map"), seen = cy.extent();
+  map.hidden = !layout.width || seen.x1 <= 0 && seen.y1 <= 0 && seen.x2 >= layout.width && seen.y2 >= layout.height;
+  if (map.hidden) return;
+  const { across, down } = mapScale(), pen = map.getContext("2d"), theme = THEMES[state.dark ? "dark" : "light"];
+  pen.clearRect(0, 0, map.width, map.height);
+  cy.nodes(".box").forEach(box => {
+    const { x, y } = box.position(), width = Math.max(1, box.data("width") * across), height = Math.max(1, box.data("height") * down);
+    pen.fillStyle = String(box.data("colours")).split(" ")[0];
+    pen.fillRect(x * across - width / 2, y * down - height / 2, width, height);
+    pen.strokeStyle = theme.frame;
+    pen.lineWidth = .5;
+    pen.strokeRect(x * across - width / 2, y * down - height / 2, width, height);
+  });
+  pen.strokeStyle = theme.mark;
+  pen.lineWidth = 2;
+  pen.strokeRect(seen.x1 * across, seen.y1 * down, (seen.x2 - seen.x1) * across, (seen.y2 - seen.y1) * down);
+}
+function travel(event) { // go to where the overview was clicked
+  if (event.type === "pointermove" && !event.buttons) return;
+  const place = byId("map").getBoundingClientRect(), { across, down } = mapScale(), zoom = cy.zoom();
+  const x = (event.clientX - place.left) / across, y = (event.clientY - place.top) / down;
+  cy.pan({ x: cy.width() / 2 - x * zoom, y: cy.height() / 2 - y * zoom });
+}
+
+// Pictures ----------------------------------------------------------------------------------------------------------
+
+const xml = text => text.replace(/[&<>"']/g, letter => `&#${letter.charCodeAt(0)};`).replace(/[\x00-\x08\x0b\x0c\x0e-\x1f]/g, "");
+function border(spot, from) { // where the line from a point to the middle of a box meets its border
+  const dx = from.x - spot.x, dy = from.y - spot.y;
+  const part = Math.min(1, spot.width / 2 / (Math.abs(dx) || 1e-9), spot.height / 2 / (Math.abs(dy) || 1e-9));
+  return { x: spot.x + dx * part, y: spot.y + dy * part };
+}
+function picture() { // what is drawn, all of it, as SVG
+  const theme = THEMES[state.dark ? "dark" : "light"], parts = [], margin = 16;
+  const number = value => +value.toFixed(1);
+  const box = (element, fill, more) => {
+    const { x, y } = element.position(), width = element.data("width"), height = element.data("height");
+    return `<rect x="${number(x - width / 2)}" y="${number(y - height / 2)}" width="${number(width)}" height="${number(height)}" rx="6" fill="${fill}" ${more}/>`;
+  };
+  const words = (element, colour, bold) => {
+    const { x, y } = element.position(), lines = element.data("label").split("\n");
+    return lines.map((line, place) => `<text x="${number(x)}" y="${number(y + (place - (lines.length - 1) / 2) * FONT * 1.25)}" fill="${colour}"${bold ? ' font-weight="bold"' : ""}>${xml(line)}</text>`).join("");
+  };
+  cy.nodes(".around").forEach(group => { parts.push(box(group, group.data("colour") || "#8d98a5", `fill-opacity="${group.data("colour") ? .6 : .09}" stroke="${theme.frame}"`)); });
+  cy.edges().forEach(edge => {
+    const drawn = layout.lines.get(edge.id()), from = layout.spots.get(drawn.from), to = layout.spots.get(drawn.to);
+    const inner = drawn.points, points = [border(from, inner[0] || to), ...inner, border(to, inner[inner.length - 1] || from)];
+    parts.push(`<polyline points="${points.map(({ x, y }) => `${number(x)},${number(y)}`).join(" ")}" fill="none" stroke="${theme.line}" stroke-width="1.4" stroke-linejoin="round" marker-end="url(#arrow)"/>`);
+  });
+  cy.nodes(".box").forEach((element, place) => {
+    const colours = String(element.data("colours")).split(" "), stops = String(element.data("stops")).split(" ");
+    let fill = colours[0];
+    if (colours.length > 2) {
+      fill = `url(#f${place})`;
+      parts.push(`<linearGradient id="f${place}">${colours.map((colour, stop) => `<stop offset="${stops[stop]}" stop-color="${colour}"/>`).join("")}</linearGradient>`);
+    }
+    const dashes = element.hasClass("port") ? ' stroke-dasharray="4 3"' : element.hasClass("constant") ? ' stroke-dasharray="1 3"' : "";
+    parts.push(box(element, fill, `stroke="#8d98a5" stroke-width="${element.hasClass("group") ? 2.5 : 1}"${dashes}`), words(element, INK, element.hasClass("group")));
+  });
+  cy.nodes(".title").forEach(title => { parts.push(words(title, theme.ink, true)); });
+  const width = number(layout.width + 2 * margin), height = number(layout.height + 2 * margin);
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="${-margin} ${-margin} ${width} ${height}" font-family="system-ui, sans-serif" font-size="${FONT}" text-anchor="middle" dominant-baseline="central">`
+    + `<marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="${theme.line}"/></marker>`
+    + `<rect x="${-margin}" y="${-margin}" width="${width}" height="${height}" fill="${theme.paper}"/>${parts.join("")}</svg>`;
+}
+const LARGEST = 8000; // pixels of a side of a PNG; browsers draw no larger ones
+function pixels() {
+  const scale = Math.min(2, LARGEST / Math.max(layout.width, layout.height, 1));
+  return cy.png({ full: true, output: "blob", scale, bg: THEMES[state.dark ? "dark" : "light"].paper });
+}
+function save(blob, suffix) {
+  const link = make("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = `${model.file.split(/[/\\]/).pop().replace(/\.tflite$/, "")}.${suffix}`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+function dress() { // light or dark: boxes are the same in both
+  const theme = THEMES[state.dark ? "dark" : "light"];
+  document.documentElement.classList.toggle("dark", state.dark);
+  byId("dark").checked = state.dark;
+  cy.style()
+    .selector(".title").style({ "background-color": theme.paper, color: theme.ink })
+    .selector("edge").style({ "line-color": theme.line, "target-arrow-color": theme.line })
+    .selector(".around").style({ "border-color": theme.frame })
+    .selector(".near").style({ "line-color": theme.mark, "target-arrow-color": theme.mark })
+    .selector("node.chosen").style({ "border-color": theme.mark })
+    .update();
+  overview();
+}
+
 function lighten() { // far off, hundreds of edges would make each frame of a movement long: they come back when it ends
   cy.renderer().hideEdgesOnViewport = cy.zoom() < .3 && layout.edges > 300;
 }
@@ -514,6 +623,7 @@ cy = cytoscape({
   ],
 });
 cy.on("zoom", lighten);
+cy.on("viewport resize", overview);
 cy.on("tap", event => { if (event.target === cy) { state.chosen = null; cy.elements().removeClass("chosen near"); details(null); } else choose(named(event.target)); });
 const named = element => element.hasClass("title") ? element.id().slice(1) : element.id();
 cy.on("dbltap", "node", event => {
@@ -527,6 +637,11 @@ byId("colour").addEventListener("change", event => { state.colour = event.target
 byId("constants").addEventListener("change", event => { state.constants = event.target.checked; draw(); });
 byId("fold").addEventListener("click", () => { state.open = new Set([...groups.values()].filter(group => group.open).map(group => group.id)); draw("width"); });
 byId("unfold").addEventListener("click", () => { state.open = new Set(groups.keys()); draw("width"); });
+byId("direction").addEventListener("change", event => { state.direction = event.target.value; draw("width"); });
+byId("dark").addEventListener("change", event => { state.dark = event.target.checked; dress(); });
+byId("svg").addEventListener("click", () => save(new Blob([picture()], { type: "image/svg+xml" }), "svg"));
+byId("png").addEventListener("click", () => save(pixels(), "png"));
+for (const kind of ["pointerdown", "pointermove"]) byId("map").addEventListener(kind, travel);
 byId("width").addEventListener("click", fitWidth);
 byId("fit").addEventListener("click", fitAll);
 for (const [id, factor] of [["in", 1.3], ["out", 1 / 1.3]]) byId(id).addEventListener("click", () => cy.zoom({ level: cy.zoom() * factor, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } }));
@@ -534,6 +649,7 @@ byId("search").addEventListener("input", event => search(event.target.value));
 byId("search").addEventListener("keydown", event => { if (event.key === "Enter") byId("found").querySelector("button")?.click(); });
 document.addEventListener("keydown", event => { if (event.key === "/" && document.activeElement !== byId("search")) { event.preventDefault(); byId("search").focus(); } });
 visit(0);
-window.oplet = { cy, state };
+dress();
+window.oplet = { cy, state, picture };
 document.body.dataset.ready = "yes";
 })();

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.texts import plain
+from oplet_tools.metadata.scores import ScoreRules
 from oplet_tools.running.outputs import Score, as_lists
 
 __all__ = ["CsvLines", "JsonRows", "Kept", "OutputForm", "Record", "Records", "ResultFormat", "RowResult"]
@@ -47,12 +48,14 @@ class OutputForm:
         shape: the shape of a row; -1 where rows may differ.
         top: the number of highest scores that stand in place of its values, 0 for the values.
         labels: labels of the scores.
+        rules: the calibration of the scores, and the score below which they are left out.
     """
 
     name: str
     shape: tuple[int, ...]
     top: int = 0
     labels: tuple[str, ...] = ()
+    rules: ScoreRules | None = None
 
 
 class RowResult(NamedTuple):
@@ -64,6 +67,7 @@ class RowResult(NamedTuple):
         outputs: the values of each output, unless `error`.
         top: the highest scores of outputs that have them.
         error: why there are no outputs, "" if there are.
+        objects: the objects that a detector found, as `Objects.as_dict` has them; None for other models. JSON lines have them.
     """
 
     number: int
@@ -71,6 +75,7 @@ class RowResult(NamedTuple):
     outputs: Mapping[str, Array]
     top: Mapping[str, Sequence[Score]]
     error: str = ""
+    objects: Mapping[str, Any] | None = None
 
 
 class Kept(NamedTuple):
@@ -110,7 +115,9 @@ class ResultFormat(Protocol):
 
 @dataclass(frozen=True)
 class JsonRows:
-    """Format: for each row a line with a JSON object: "row", "name", and "outputs" and "top" by outputs' names, or "error"."""
+    """Format: for each row a line with a JSON object: "row", "name", and "outputs" and "top" by outputs' names, and "objects" of
+    a detector, or "error".
+    """
 
     outputs: tuple[OutputForm, ...]
     file: str = "rows.jsonl"
@@ -126,6 +133,8 @@ class JsonRows:
             told["outputs"] = {form.name: as_lists(result.outputs[form.name]) for form in self.outputs if not form.top}
             if any(form.top for form in self.outputs):
                 told["top"] = {name: [asdict(score) for score in scores] for name, scores in result.top.items()}
+            if result.objects is not None:
+                told["objects"] = result.objects
         return json.dumps(told).encode() + b"\n"
 
     def read(self, file: BinaryIO) -> Kept:
@@ -159,8 +168,10 @@ class CsvLines:
             if result.error:
                 cells += [""] * len(_columns(form))
             elif form.top:
+                found: list[Any] = []
                 for score in result.top[form.name]:
-                    cells += [score.index, *([_cell(score.label)] if form.labels else []), score.value]
+                    found += [score.index, *([_cell(score.label)] if form.labels else []), score.value]
+                cells += [*found, *[""] * (len(_columns(form)) - len(found))]  # scores that are too low were left out
             else:
                 array = result.outputs[form.name]
                 if _is_spread(form):

@@ -1,0 +1,31 @@
+"""The error that a CompiledModel raises, in LiteRT's form."""
+
+from __future__ import annotations
+
+from oplet.errors import OpletError
+
+__all__ = ["FAILURE", "INVALID", "NOT_FOUND", "OUT_OF_BOUNDS", "CompiledModelError"]
+
+#: LiteRT's numbers of errors.
+INVALID, FAILURE, NOT_FOUND, OUT_OF_BOUNDS = 1, 3, 6, 1000
+
+
+class CompiledModelError(OpletError, RuntimeError):
+    """A model cannot be loaded, described or run as it was asked; a RuntimeError, as LiteRT raises.
+
+    Args:
+        message: what failed.
+        reasons: why, each a line of its own.
+        code: LiteRT's number of the error; None for the errors that have none.
+
+    Attributes:
+        code: that number.
+    """
+
+    def __init__(self, message: str, *reasons: str, code: int | None = None) -> None:
+        first = message if code is None else f"CompiledModel error: code={code}, message={message}"
+        super().__init__(first, *reasons)
+        self.code = code
+
+    def __str__(self) -> str:
+        return "\n└ ".join(str(OpletError(arg)) for arg in self.args)

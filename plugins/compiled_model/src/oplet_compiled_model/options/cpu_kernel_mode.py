@@ -1,0 +1,23 @@
+"""CpuKernelMode: what runs a model on the CPU."""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = ["CpuKernelMode"]
+
+
+class CpuKernelMode(enum.IntEnum):
+    """What runs nodes on the CPU; the numbers are LiteRT's.
+
+    Attributes:
+        DELEGATE: a delegate that says it is for CPUs, where one is installed; oplet's kernels run what it leaves.
+        XNNPACK: another name of DELEGATE.
+        REFERENCE: the kernels of the installed packages. oplet has one set of kernels.
+        BUILTIN: the same kernels.
+    """
+
+    DELEGATE = 0
+    XNNPACK = 0
+    REFERENCE = 1
+    BUILTIN = 2

@@ -1,0 +1,21 @@
+"""HardwareAccelerator: the hardware that a model may run on."""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = ["HardwareAccelerator"]
+
+
+class HardwareAccelerator(enum.IntFlag):
+    """Kinds of hardware, to be combined with `|`; the numbers are LiteRT's.
+
+    Attributes:
+        CPU: the kernels of the installed packages.
+        GPU: a delegate that says it is for GPUs.
+        NPU: a delegate that says it is for NPUs.
+    """
+
+    CPU = 1
+    GPU = 2
+    NPU = 4

@@ -1,0 +1,46 @@
+"""Distributions of LiteRT's packages for programs that look them up (`importlib.metadata.version("ai-edge-litert")`) where they are missing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.metadata import Distribution
+from pathlib import Path
+from typing import Any
+
+from oplet_tools.behind.doors import VERSIONS
+
+__all__ = ["distributions"]
+
+
+class _AnsweredDistribution(Distribution):
+    """A distribution of which there is nothing but its name and version."""
+
+    def __init__(self, name: str, version: str) -> None:
+        self._text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: answered by oplet\n"
+
+    def read_text(self, filename: str) -> str | None:
+        """Return the metadata; there are no other files."""
+        return self._text if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Any:
+        """Return a path at which there is nothing."""
+        return Path(path)
+
+
+def distributions(finder: Any, context: Any) -> Iterator[Distribution]:
+    """Yield the distribution that is asked for by its name if it is one of LiteRT's and no other finder has it; in lists of all that is
+    installed there is none.
+
+    Args:
+        finder: the finder that is asked.
+        context: what is asked for, an `importlib.metadata.DistributionFinder.Context`.
+    """
+    wanted = str(getattr(context, "name", None) or "").lower().replace("-", "_").replace(".", "_")
+    if wanted not in VERSIONS:
+        return
+    for other in sys.meta_path:
+        find = getattr(other, "find_distributions", None)
+        if other is not finder and find is not None and next(iter(find(context)), None) is not None:
+            return
+    yield _AnsweredDistribution(wanted.replace("_", "-"), VERSIONS[wanted])

@@ -1,0 +1,259 @@
+"""Objects that a detector found, read out of its outputs as the model's metadata describe them.
+
+By TFLITE_METADATA: an output of boxes (BoundingBoxProperties), one of classes (TENSOR_VALUE_LABELS, or of that name), one of scores and one
+with their number. By ultralytics': the raw output of boxes and scores of all classes, whose best are kept (at least 0.25, and no two of one
+class that overlap by more than 0.7, as ultralytics' `predict` has it), or that of a model with such a selection inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oplet import Model
+from oplet.errors import ModelError, OpletError, TensorError
+from oplet.texts import shown
+from oplet_tools.metadata.attached_files import attached_files
+from oplet_tools.metadata.output_rules import Reporter, has_readable_tables, value_labels
+from oplet_tools.metadata.scores import ScoreRules, score_rules_of
+from oplet_tools.metadata.tables import (
+    AssociatedFileType,
+    BoundingBoxProperties,
+    BoundingBoxType,
+    CoordinateType,
+    TensorMetadata,
+    tensor_metadata,
+)
+from oplet_tools.metadata.ultralytics import ultralytics_of
+
+__all__ = ["Detection", "Detector", "detector_of"]
+
+Array = NDArray[Any]
+#: The least score, and the largest overlap of two boxes of one class, that ultralytics' `predict` keeps, and how many boxes.
+_LEAST_SCORE, _MOST_OVERLAP, _MOST_BOXES = 0.25, 0.7, 300
+
+
+class Detection(NamedTuple):
+    """An object that was found.
+
+    Attributes:
+        label: the label of its class; "" if there is none.
+        number: the number of its class.
+        score: its score.
+        box: left, top, right and bottom, as parts of the input's width and height.
+    """
+
+    label: str
+    number: int
+    score: float
+    box: tuple[float, float, float, float]
+
+
+class Detector(NamedTuple):
+    """How objects are read out of a model's outputs.
+
+    Attributes:
+        boxes: the tensor index of the output of boxes.
+        classes: that of the numbers of classes; -1 where `boxes` has them all.
+        scores: that of the scores; -1 where `boxes` has them all.
+        number: that of the number of objects; -1 for as many as there are.
+        order: the places of the box's four numbers.
+        kind: what the four numbers are.
+        in_pixels: whether they are pixels of the input, not parts of its size.
+        labels: labels of the classes.
+        rules: calibration and threshold of the scores.
+        exported: how ultralytics' model gives its boxes: "raw", "selected", or "" for another model.
+    """
+
+    boxes: int
+    classes: int = -1
+    scores: int = -1
+    number: int = -1
+    order: tuple[int, ...] = (0, 1, 2, 3)
+    kind: BoundingBoxType = BoundingBoxType.BOUNDARIES
+    in_pixels: bool = False
+    labels: tuple[str, ...] = ()
+    rules: ScoreRules = ScoreRules()
+    exported: str = ""
+
+    def read(self, outputs: Mapping[int, Array], size: tuple[int, int]) -> list[Detection]:
+        """Return the objects that a run found, the highest score first.
+
+        Args:
+            outputs: real values of the outputs, by tensor index.
+            size: height and width of the input's picture.
+        """
+        if self.exported:
+            boxes, classes, scores = self._of_ultralytics(outputs[self.boxes].astype(np.float64))
+        else:
+            count = int(_finite(outputs[self.number]).reshape(-1)[:1].sum()) if self.number >= 0 else 0
+            boxes = outputs[self.boxes].reshape(-1, 4).astype(np.float64)[:, list(self.order)]
+            classes = _whole(outputs[self.classes].reshape(-1))
+            scores = outputs[self.scores].reshape(-1).astype(np.float64)
+            few = min(len(boxes), len(classes), len(scores), len(boxes) if self.number < 0 else max(count, 0))
+            boxes, classes, scores = boxes[:few], classes[:few], scores[:few]
+            if self.rules.calibration is not None:
+                scores = self.rules.calibration.apply(scores, classes)
+        boxes = _boundaries(boxes, self.kind)
+        if self.in_pixels:
+            boxes = boxes / np.array([size[1], size[0]] * 2, np.float64)
+        if self.rules.threshold is not None:
+            high = ~(scores < self.rules.threshold)
+            boxes, classes, scores = boxes[high], classes[high], scores[high]
+        if self.exported == "raw":
+            kept = _apart(boxes, classes, scores)
+            boxes, classes, scores = boxes[kept], classes[kept], scores[kept]
+        order = np.argsort(-scores, kind="stable")
+        return [self._detection(int(classes[place]), float(scores[place]), boxes[place]) for place in order]
+
+    def _detection(self, index: int, score: float, box: Array) -> Detection:
+        label = self.labels[index] if 0 <= index < len(self.labels) else ""
+        left, top, right, bottom = box.tolist()
+        return Detection(label, index, score, (left, top, right, bottom))
+
+    def _of_ultralytics(self, rows: Array) -> tuple[Array, Array, Array]:
+        if self.exported == "selected":
+            found = rows[0]
+            return found[:, :4], _whole(found[:, 5]), found[:, 4]
+        found = rows[0].T
+        of_classes = found[:, 4 : 4 + len(self.labels)]
+        classes = of_classes.argmax(1)
+        return found[:, :4], classes, of_classes[np.arange(len(classes)), classes]
+
+
+def detector_of(
+    model: Model,
+    subgraph: int,
+    outputs: Mapping[int, tuple[str, tuple[int, ...]]],
+    channels_first: bool,
+    reporter: Reporter,
+    *,
+    locale: str = "",
+) -> Detector | None:
+    """Return how the objects of a detector are read, and tell it; None for other models, and where metadata are damaged, which is told.
+
+    Args:
+        model: the model.
+        subgraph: the subgraph's index.
+        outputs: names and shapes of the outputs of the run, by tensor index.
+        channels_first: whether the input's channels come before its rows.
+        reporter: receives the messages.
+        locale: the language of the labels; "" for the first.
+    """
+    if not has_readable_tables(model):  # what is said of labels and pictures tells it
+        return None
+    try:
+        return _by_tables(model, subgraph, outputs, reporter, locale) or _by_ultralytics(model, outputs, channels_first, reporter)
+    except OpletError as error:
+        reporter.warn(str(error))
+        return None
+
+
+def _by_tables(
+    model: Model, subgraph: int, outputs: Mapping[int, tuple[str, tuple[int, ...]]], reporter: Reporter, locale: str
+) -> Detector | None:
+    graph = (model.lazy_root.subgraphs or [])[subgraph]
+    indices = [] if graph.outputs is None else [int(index) for index in graph.outputs]
+    said = [tensor_metadata(model, subgraph, place, output=True) or TensorMetadata() for place in range(len(indices))]
+    parts: dict[str, int] = {}
+    for place, each in enumerate(said):
+        role = _role(each)
+        if role and indices[place] in outputs:
+            parts.setdefault(role, place)
+    if not {"boxes", "classes", "scores"} <= parts.keys():
+        return None
+    content = said[parts["boxes"]].content
+    properties = content.content_properties if content is not None else None
+    if not isinstance(properties, BoundingBoxProperties):
+        return None
+    order = (0, 1, 2, 3) if properties.index is None or not len(properties.index) else tuple(int(i) for i in properties.index)
+    if sorted(order) != [0, 1, 2, 3] or not isinstance(properties.type, BoundingBoxType):
+        raise TensorError(
+            f"The boxes in the metadata of {model.name} have the order {list(order)}, which is none of four numbers."
+        )
+    classes, scores = indices[parts["classes"]], indices[parts["scores"]]
+    labels = value_labels(model, subgraph, classes, outputs[classes][0], reporter, locale=locale)
+    rules = score_rules_of(model, subgraph, parts["scores"])
+    if str(rules):
+        reporter.say(f"output '{outputs[scores][0]}': scores {rules}, as the model's metadata say")
+    number = indices[parts["number"]] if "number" in parts else -1
+    in_pixels = properties.coordinate_type == CoordinateType.PIXEL
+    return Detector(indices[parts["boxes"]], classes, scores, number, order, properties.type, in_pixels, labels, rules)
+
+
+def _role(said: TensorMetadata) -> str:
+    """Return what an output of a detector holds: "boxes", "classes", "scores", "number" or ""."""
+    if said.content is not None and isinstance(said.content.content_properties, BoundingBoxProperties):
+        return "boxes"
+    if any(file.type == AssociatedFileType.TENSOR_VALUE_LABELS for file in said.associated_files or ()):
+        return "classes"
+    name = (said.name or "").lower()
+    for word, role in (("number", "number"), ("score", "scores"), ("categor", "classes"), ("class", "classes")):
+        if word in name:
+            return role
+    return ""
+
+
+def _by_ultralytics(
+    model: Model, outputs: Mapping[int, tuple[str, tuple[int, ...]]], channels_first: bool, reporter: Reporter
+) -> Detector | None:
+    try:
+        attached_files(model)
+    except ModelError:  # what is said of labels and pictures tells it
+        return None
+    said = ultralytics_of(model)
+    if said is None or said.task not in ("detect", "segment", "pose") or not said.names:
+        return None
+    for index, (name, shape) in outputs.items():
+        if len(shape) != 3 or shape[0] != 1:
+            continue
+        selected = bool(said.content.get("end2end")) or (shape[2] == 6 and shape[2] != 4 + len(said.names))
+        if selected and shape[2] >= 6:
+            # Of exports with channels first, boxes that were selected inside are in pixels.
+            found = Detector(index, in_pixels=channels_first, labels=said.names, exported="selected")
+        elif shape[1] >= 4 + len(said.names):
+            found = Detector(index, kind=BoundingBoxType.CENTER, labels=said.names, exported="raw")
+        else:
+            continue
+        rest = f", and boxes of one class that overlap by more than {_MOST_OVERLAP}" if found.exported == "raw" else ""
+        reporter.say(
+            f"output '{name}': objects with the names of '{shown(said.file)}', scores below {_LEAST_SCORE} left out{rest}, as ultralytics does"
+        )
+        return found._replace(rules=ScoreRules(None, _LEAST_SCORE))
+    return None
+
+
+def _finite(values: Array) -> Array:
+    """Return values of a damaged model as numbers that integers can have."""
+    return np.clip(np.nan_to_num(values.astype(np.float64), nan=-1), -(2.0**31), 2.0**31)
+
+
+def _whole(values: Array) -> Array:
+    return np.rint(_finite(values)).astype(np.int64)
+
+
+def _boundaries(boxes: Array, kind: BoundingBoxType) -> Array:
+    first, second = boxes[:, :2], boxes[:, 2:]
+    if kind is BoundingBoxType.UPPER_LEFT:
+        second = first + second
+    elif kind is BoundingBoxType.CENTER:
+        first, second = first - second / 2, first + second / 2
+    return np.concatenate([first, second], 1)
+
+
+def _apart(boxes: Array, classes: Array, scores: Array) -> list[int]:
+    """Return the places of the boxes that do not overlap too much with a better one of the same class, the best first."""
+    order = np.argsort(-scores, kind="stable")
+    areas = np.prod(np.maximum(boxes[:, 2:] - boxes[:, :2], 0), 1)
+    kept: list[int] = []
+    while order.size and len(kept) < _MOST_BOXES:
+        best, order = int(order[0]), order[1:]
+        kept.append(best)
+        sides = np.minimum(boxes[best, 2:], boxes[order, 2:]) - np.maximum(boxes[best, :2], boxes[order, :2])
+        shared = np.prod(np.maximum(sides, 0), 1)
+        overlap = shared / np.maximum(areas[best] + areas[order] - shared, 1e-12)
+        order = order[(overlap <= _MOST_OVERLAP) | (classes[order] != classes[best])]
+    return kept

@@ -1,0 +1,141 @@
+"""What a model's metadata say of the results of an output: labels of its scores or of its values, a calibration, the least score."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from oplet import Model
+from oplet.errors import ModelError, TensorError
+from oplet.texts import shown
+from oplet_tools.metadata.labels import AttachedLabels, labels_of
+from oplet_tools.metadata.scores import ScoreRules, score_rules_of
+from oplet_tools.metadata.tables import model_metadata
+
+__all__ = ["OutputRules", "Reporter", "has_readable_tables", "output_rules", "value_labels"]
+
+
+class Reporter(Protocol):
+    """Protocol: receives messages on what is taken of the metadata, and what is not."""
+
+    def say(self, text: str) -> None:
+        """Report what is done."""
+
+    def warn(self, text: str) -> None:
+        """Warn of what cannot be done."""
+
+
+class OutputRules(NamedTuple):
+    """What is done to the scores of an output.
+
+    Attributes:
+        labels: labels of the indices; empty for none.
+        scores: calibration and threshold.
+    """
+
+    labels: tuple[str, ...] = ()
+    scores: ScoreRules = ScoreRules()
+
+
+def output_rules(
+    model: Model,
+    subgraph: int,
+    tensor: int,
+    name: str,
+    size: int,
+    reporter: Reporter,
+    *,
+    locale: str = "",
+    labelled: bool = False,
+) -> OutputRules:
+    """Return what the metadata say of an output of `size` scores, and tell it.
+
+    What cannot be read, or does not fit the number of scores, is told and left out.
+
+    Args:
+        model: the model.
+        subgraph: the subgraph's index.
+        tensor: the tensor's index.
+        name: the output's name in messages.
+        size: the number of scores.
+        reporter: receives the messages.
+        locale: the language of the labels; "" for the first.
+        labelled: whether the user gives labels, so that those of the metadata are not asked for.
+    """
+    position = _position(model, subgraph, tensor)
+    if position is None:
+        return OutputRules()
+    labels: tuple[str, ...] = ()
+    if not labelled:
+        labels = _labels(model, subgraph, position, name, size, reporter, locale)
+    if not has_readable_tables(model):  # what is said of labels tells it
+        return OutputRules(labels)
+    try:
+        scores = score_rules_of(model, subgraph, position)
+    except TensorError as error:
+        reporter.warn(str(error))
+        return OutputRules(labels)
+    calibration = scores.calibration
+    if calibration is not None and len(calibration.parameters) != size:
+        reporter.warn(
+            f"'{shown(calibration.file)}' in the model's metadata calibrates {len(calibration.parameters)} scores and '{name}' has {size}, so "
+            "they stay as they are."
+        )
+        scores = ScoreRules(None, scores.threshold)
+    if str(scores):
+        reporter.say(f"output '{name}': scores {scores}, as the model's metadata say")
+    return OutputRules(labels, scores)
+
+
+def value_labels(model: Model, subgraph: int, tensor: int, name: str, reporter: Reporter, *, locale: str = "") -> tuple[str, ...]:
+    """Return the labels of an output's values, which are numbers of classes, and tell from where; empty if there are none.
+
+    The arguments are those of `output_rules`.
+    """
+    position = _position(model, subgraph, tensor)
+    found = None if position is None else _found(model, subgraph, position, reporter, locale, values=True)
+    if found is None:
+        return ()
+    reporter.say(f"output '{name}': values are numbers of labels of '{shown(found.file)}', as the model's metadata say")
+    return found.labels
+
+
+def has_readable_tables(model: Model) -> bool:
+    """Return whether a model's TFLITE_METADATA, if it has some, can be read."""
+    try:
+        model_metadata(model)
+    except ModelError:
+        return False
+    return True
+
+
+def _labels(model: Model, subgraph: int, position: int, name: str, size: int, reporter: Reporter, locale: str) -> tuple[str, ...]:
+    found = _found(model, subgraph, position, reporter, locale, values=False)
+    if found is None:
+        return ()
+    file = shown(found.file)
+    if len(found.labels) != size:
+        reporter.warn(
+            f"'{file}' in the model's metadata has {len(found.labels)} labels for {size} scores of '{name}', and is not used."
+        )
+        return ()
+    reporter.say(f"output '{name}': labels of '{file}', as the model's metadata say")
+    return found.labels
+
+
+def _found(model: Model, subgraph: int, position: int, reporter: Reporter, locale: str, *, values: bool) -> AttachedLabels | None:
+    try:
+        found = labels_of(model, subgraph, position, locale=locale, values=values)
+    except TensorError as error:
+        reporter.warn(str(error))
+        return None
+    if found is not None and found.missing:
+        reporter.warn(f"{found.missing}; '{shown(found.file)}' is taken.")
+    return found
+
+
+def _position(model: Model, subgraph: int, tensor: int) -> int | None:
+    """Return the position of a tensor among the outputs of a subgraph; None if it is none of them."""
+    graphs = model.lazy_root.subgraphs or []
+    found = graphs[subgraph].outputs if subgraph < len(graphs) else None
+    outputs = [] if found is None else [int(index) for index in found]
+    return outputs.index(tensor) if tensor in outputs else None

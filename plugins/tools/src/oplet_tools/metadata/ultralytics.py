@@ -1,0 +1,90 @@
+"""The metadata that ultralytics (YOLO) attaches to its exports: a file metadata.json, in older ones a text with a Python dictionary."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from oplet import Model
+from oplet.errors import ModelError, text_of
+from oplet.texts import shown
+from oplet_tools.metadata.attached_files import attached_file, attached_files
+
+__all__ = ["FILE", "Ultralytics", "ultralytics_of"]
+
+#: The name of the file, and those of older exports (of ultralytics and of YOLOv5).
+FILE, _OLDER = "metadata.json", ("temp.txt", "meta.txt", "temp.meta.txt")
+#: The most bytes of such a file.
+_MOST_BYTES = 1 << 20
+
+
+class Ultralytics(NamedTuple):
+    """What ultralytics' metadata say.
+
+    Attributes:
+        file: the attached file.
+        task: "detect", "classify", "segment", "pose" or "obb"; "" if it is not said.
+        names: the names of the classes, in order.
+        size: height and width that the model was exported for; None if they are not said.
+        content: all that the file has, by name.
+    """
+
+    file: str
+    task: str
+    names: tuple[str, ...]
+    size: tuple[int, int] | None
+    content: Mapping[str, Any]
+
+
+def ultralytics_of(model: Model) -> Ultralytics | None:
+    """Return the metadata that ultralytics attached to a model; None if there are none.
+
+    Raises:
+        ModelError: the archive or the file is damaged.
+    """
+    there = {each.name for each in attached_files(model)}
+    for name in (FILE, *_OLDER):
+        if name not in there:
+            continue
+        content = attached_file(model, name) or b""
+        try:
+            if len(content) > _MOST_BYTES:
+                raise ValueError(f"it has more than {_MOST_BYTES} bytes")
+            text = content.decode("utf-8-sig")
+            said = json.loads(text) if name == FILE else ast.literal_eval(text)
+            if not isinstance(said, dict):
+                raise ValueError("it holds no object")
+        except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
+            if name != FILE:
+                continue  # a text of somebody else
+            raise ModelError(
+                f"The file '{shown(name)}' attached to the model {model.name} cannot be read: {text_of(error).rstrip('.')[:300]}."
+            ) from error
+        if name == FILE or "names" in said:
+            return _of(name, {str(key): value for key, value in said.items()})
+    return None
+
+
+def _of(file: str, said: dict[str, Any]) -> Ultralytics:
+    names, size, task = said.get("names"), said.get("imgsz"), said.get("task")
+    return Ultralytics(file, task if isinstance(task, str) else "", _names(names), _size(size), said)
+
+
+def _names(names: Any) -> tuple[str, ...]:
+    if isinstance(names, dict):
+        by_number = {int(key): str(name) for key, name in names.items() if str(key).isdecimal() and len(str(key)) < 7}
+        names = [by_number.get(number, "") for number in range(max(by_number) + 1)] if by_number else []
+    return tuple(map(str, names)) if isinstance(names, list | tuple) else ()
+
+
+def _size(size: Any) -> tuple[int, int] | None:
+    sizes = [size, size] if isinstance(size, int) else size
+    if (
+        isinstance(sizes, list | tuple)
+        and len(sizes) == 2
+        and all(isinstance(side, int) and 0 < side < 1 << 20 for side in sizes)
+    ):
+        return sizes[0], sizes[1]
+    return None
