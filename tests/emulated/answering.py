@@ -1,7 +1,8 @@
 """The program that answers recorded cases: this machine's Python runs it, and an emulated one, which has numpy and oplet alone.
 
 Reads from standard input a JSON object: `grader`, the path of the grader, and `cases`, pairs of an archive's path and a case's name. Prints a
-JSON object a line for each, when it is answered: what the grader says, how long it took, and what the outputs were, in short.
+JSON object a line for each, when it is answered: what the grader says, how long it took, and what the outputs were, in short; of models of one
+operator also what becomes of numbers that processors turn into integers in different ways.
 """
 
 from __future__ import annotations
@@ -15,6 +16,35 @@ from typing import Any
 
 import numpy as np
 
+from oplet import Interpreter
+from oplet.errors import OpletError
+
+#: What C++ leaves undefined where it becomes an integer, and what lies on this side of that.
+SPECIAL = np.array(
+    [
+        np.nan,
+        np.inf,
+        -np.inf,
+        3e38,
+        -3e38,
+        2.0**63,
+        -(2.0**63),
+        2.0**32,
+        2.0**31,
+        -(2.0**31),
+        2.0**31 - 128,
+        65536.5,
+        -32769,
+        300.5,
+        -1.5,
+        1e-45,
+    ]
+    + [-0.0, 0.5, 127.5, -128.5],
+    np.float32,
+)
+#: So many times a model gets the next ones of them.
+ROUNDS = 5
+
 
 def short(answer: Any) -> str:
     """The type, shape and bytes of an output in a few letters; those of floats are marked, since a processor may round them otherwise."""
@@ -22,6 +52,30 @@ def short(answer: Any) -> str:
     values = repr(array.tolist()).encode() if array.dtype.kind in "OSU" else array.tobytes()
     digest = hashlib.sha256(values).hexdigest()[:16]
     return f"{'float' if array.dtype.kind in 'fcV' else 'other'} {array.dtype}{list(array.shape)} {digest}"
+
+
+def special(model: bytes) -> list[str]:
+    """What a model of one operator makes of special numbers: its outputs that are no floats, or which error it raises."""
+    told = []
+    with np.errstate(all="ignore"):
+        for start in range(ROUNDS):
+            try:
+                interpreter = Interpreter(model_content=model)
+                interpreter.allocate_tensors()
+                details = interpreter.get_input_details()
+                if not any(np.dtype(detail["dtype"]).kind == "f" for detail in details):
+                    return []
+                for number, detail in enumerate(details):
+                    dtype, size = np.dtype(detail["dtype"]), int(np.prod(detail["shape"]))
+                    if dtype.kind == "f":
+                        values = np.resize(np.roll(SPECIAL, -start * max(1, size) - number), detail["shape"])
+                        interpreter.set_tensor(detail["index"], values.astype(dtype))
+                interpreter.invoke()
+                answers = [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+                told += [said for said in map(short, answers) if said.startswith("other")]
+            except OpletError as error:
+                told.append(type(error).__name__)
+    return told
 
 
 def main() -> None:
@@ -48,6 +102,8 @@ def main() -> None:
         except Exception as error:
             verdict, detail = "error", f"{type(error).__name__}: {error}"
         told = {"verdict": verdict, "detail": detail, "answers": [short(answer) for answer in outputs.values()]}
+        meta, model, _ = grader.load_case(path, name)
+        told["special"] = special(model) if len(meta["ops"]) == 1 else []
         print(json.dumps({**told, "seconds": round(time.perf_counter() - start, 3)}), flush=True)
 
 

@@ -68,6 +68,7 @@ def differs(case: Case, got: Told, wanted: Told) -> str:
         for a, b in zip(got["answers"], wanted["answers"])
         if a != b and not (a.startswith("float") and b.startswith("float"))
     ]
+    others += [(a, b) for a, b in zip(got.get("special", ()), wanted.get("special", ())) if a != b]
     return "".join(f"{case.id}: {a}, not {b}" for a, b in others[:1])
 
 

@@ -17,8 +17,10 @@ EVERY = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
 @pytest.mark.parametrize("halves", [EVERY, EVERY[np.isfinite(EVERY)], EVERY[:100], EVERY[:0]], ids=len)
 def test_every_half_is_widened_to_the_bit(halves: np.ndarray) -> None:
     widened = np.empty(halves.size, np.float32)
-    widen_half(halves, widened)
-    assert np.array_equal(widened.view(np.uint32), halves.astype(np.float32).view(np.uint32))
+    with np.errstate(invalid="ignore"):  # as kernels run: ARM's conversion says of signalling NaNs that they are invalid
+        widen_half(halves, widened)
+        wanted = halves.astype(np.float32)
+    assert np.array_equal(widened.view(np.uint32), wanted.view(np.uint32))
 
 
 def test_blocks_without_infinities_do_not_hide_those_with() -> None:
