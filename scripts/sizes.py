@@ -24,6 +24,7 @@ BUDGET = {
     "plugins/flex_delegate": 2_200,
     "plugins/flex_ops": 16_500,
     "plugins/litert_delegate": 1_600,
+    "plugins/litert_shim": 200,
     "plugins/mediapipe_ops": 1_000,
     "plugins/model_explorer": 400,
     "plugins/native_ops": 3_400,

@@ -210,6 +210,7 @@ PUBLIC, FOR_TOOLS = ("errors", "kernels", "schema"), ("interpreter", "processes"
         "flex_delegate",
         "flex_ops",
         "litert_delegate",
+        "litert_shim",
         "mediapipe_ops",
         "model_explorer",
         "native_ops",

@@ -33,6 +33,7 @@ GROUPS = (
         "example_delegate",
         "flex_ops",
         "litert_delegate",
+        "litert_shim",
         "mediapipe_ops",
         "model_explorer",
         "native_ops",
