@@ -27,6 +27,7 @@ BUDGET = {
     "plugins/flex_ops": 16_500,
     "plugins/larq_ops": 700,
     "plugins/litert_delegate": 1_600,
+    "plugins/litert_shim": 200,
     "plugins/mediapipe_ops": 1_000,
     "plugins/model_explorer": 400,
     "plugins/native_ops": 3_400,

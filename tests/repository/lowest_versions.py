@@ -227,6 +227,15 @@ def serve() -> None:
     assert oplet_serve.OpletRuntime.__name__ == "OpletRuntime"
 
 
+def litert_shim() -> None:
+    import oplet_litert_shim
+    from oplet_litert_shim import answers
+
+    oplet_litert_shim.install()
+    assert oplet_litert_shim.LastFinder in sys.meta_path
+    assert len(answers.states()) == 2
+
+
 def signal_ops() -> None:
     options = bytes(flexbuffers.Dumps({"start_index": 0, "end_index": 2}))
     [energies] = call_op("SignalEnergy", [np.array([3, 4, 0, -5], np.int16)], [Spec("uint32", [2])], custom_options=options)
@@ -246,6 +255,7 @@ CHECKS = {
     "flex_ops": partial(inverse, "oplet-flex-ops"),
     "larq_ops": larq_ops,
     "litert_delegate": delegated("litert"),
+    "litert_shim": litert_shim,
     "mediapipe_ops": mediapipe_ops,
     "model_explorer": model_explorer,
     "native_ops": native_ops,

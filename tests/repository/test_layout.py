@@ -213,6 +213,7 @@ PUBLIC, FOR_TOOLS = ("errors", "kernels", "schema"), ("interpreter", "processes"
         "flex_ops",
         "larq_ops",
         "litert_delegate",
+        "litert_shim",
         "mediapipe_ops",
         "model_explorer",
         "native_ops",

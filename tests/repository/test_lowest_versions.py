@@ -36,6 +36,7 @@ GROUPS = (
         "flex_ops",
         "larq_ops",
         "litert_delegate",
+        "litert_shim",
         "mediapipe_ops",
         "model_explorer",
         "native_ops",

@@ -59,7 +59,7 @@ def _as_before():
     argv = sys.argv
     yield
     assert sys.argv is argv
-    assert not [finder for finder in sys.meta_path if type(finder).__name__ == "_ImportHooks"]
+    assert not [finder for finder in sys.meta_path if type(finder).__name__ == "ImportHooks"]
     assert not {name for name in sys.modules if name in INTERCEPTED and type(sys.modules[name]).__name__ == "_InterceptedModule"}
     sys.modules.pop("neighbour", None)
     sys.modules.pop("program", None)

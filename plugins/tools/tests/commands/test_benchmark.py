@@ -316,3 +316,72 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(oplet
     ran = oplet("benchmark", model, option, tmp_path / "no" / "x")
     assert ran.code == 1
     assert "No such file or directory" in ran.err
+
+
+#: What litert-benchmark prints, by its source: each line's label, which fills 23 characters, and the form of its value.
+LITERT_LINES = {
+    "Model initialization:": r"\d+\.\d\d ms",
+    "Warmup (first):": r"\d+\.\d\d ms",
+    "Warmup (avg):": r"\d+\.\d\d ms \(2 runs\)",
+    "Inference (avg):": r"\d+\.\d\d ms \(4 runs\)",
+    **{f"Inference ({name}):": r"\d+\.\d\d ms" for name in ("min", "max", "median", "std", "p5", "p95")},
+    "Throughput:": r"\d+\.\d\d MB/s",
+    "Fully accelerated:": "False",
+}
+
+
+def test_litert_benchmark_s_options_are_taken_and_its_block_and_json_are_written(oplet, model, tmp_path):
+    file = tmp_path / "result.json"
+    ran = oplet(
+        *("benchmark", "--litert-output", f"--model={model}", "--num_runs", 4, "--warmup_runs=2", "--num_threads", 1),
+        *("--use_cpu", "--verbose", "--use_npu", "--runtime_path", "/x", "--result_json", file),
+    )
+    assert ran.code == 0, ran.err
+    lines = ran.out.splitlines()
+    assert lines[:4] == ["", "=" * 40, " BENCHMARK RESULTS", "=" * 40]
+    assert lines[-1] == "=" * 40
+    assert [line[:23].rstrip() for line in lines[4:-1]] == list(LITERT_LINES)
+    for line, form in zip(lines[4:-1], LITERT_LINES.values()):
+        assert re.fullmatch(form, line[23:]), line
+    assert "--use_npu, --runtime_path without effect: oplet runs on the CPU, and what --delegate names" in ran.err
+    told = json.loads(file.read_text())
+    assert list(told) == [
+        *("model", "model_size_mb", "accelerators", "signature", "fully_accelerated", "num_threads", "latency", "throughput_mb_s")
+    ]
+    assert list(told["latency"]) == [
+        *("init_ms", "warmup_first_ms", "warmup_avg_ms", "num_warmup_runs", "avg_ms", "min_ms", "max_ms", "median_ms", "std_ms"),
+        *("p5_ms", "p95_ms", "num_runs"),
+    ]
+    assert (told["accelerators"], told["latency"]["num_runs"], told["latency"]["num_warmup_runs"]) == (["CPU"], 4, 2)
+
+
+def test_what_litert_benchmark_takes_for_granted_holds_with_its_output_alone(oplet, model):
+    ran = oplet("benchmark", model, "--litert-output")
+    assert "ms (5 runs)" in ran.out
+    assert "ms (50 runs)" in ran.out
+    assert oplet("benchmark", model, *QUICK, "--num_runs", 4).code == 2
+    assert "goes with --litert-output" in oplet("benchmark", model, *QUICK, "--result-json", "x.json").err
+    ran = oplet("benchmark", model, "--litert-output", "--num_runs=2", "--require_full_delegation")
+    assert (ran.code, ran.out) == (1, "")
+    assert "is not run by one delegate alone (there is none: give --delegate)" in ran.err
+
+
+def test_the_statistics_are_litert_benchmark_s():
+    import statistics
+
+    from oplet_tools.benchmarking.litert_output import _latency
+
+    result = benchmark_model_of(seconds := [0.004, 0.001, 0.003, 0.0025, 0.01])
+    told = _latency(result)
+    assert told["std_ms"] == pytest.approx(statistics.stdev(seconds) * 1e3)
+    ordered = sorted(seconds)
+    assert told["p5_ms"] == pytest.approx((ordered[0] + 0.2 * (ordered[1] - ordered[0])) * 1e3)  # (5 - 1) * 5 / 100 = 0.2
+    assert told["p95_ms"] == pytest.approx((ordered[3] + 0.8 * (ordered[4] - ordered[3])) * 1e3)
+    assert told["median_ms"] == 3.0
+
+
+def benchmark_model_of(seconds):
+    """A result with these times, of a model that is not asked for."""
+    from types import SimpleNamespace
+
+    return SimpleNamespace(runs=Timings.of(seconds), warmup=None, load=0.0, allocate=0.0)

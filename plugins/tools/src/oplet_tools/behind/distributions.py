@@ -10,7 +10,7 @@ from typing import Any
 
 from oplet_tools.behind.doors import VERSIONS
 
-__all__ = ["distributions"]
+__all__ = ["answered_distributions", "distributions"]
 
 
 class _AnsweredDistribution(Distribution):
@@ -36,11 +36,16 @@ def distributions(finder: Any, context: Any) -> Iterator[Distribution]:
         finder: the finder that is asked.
         context: what is asked for, an `importlib.metadata.DistributionFinder.Context`.
     """
+    for found in answered_distributions(context):
+        for other in sys.meta_path:
+            find = getattr(other, "find_distributions", None)
+            if other is not finder and find is not None and next(iter(find(context)), None) is not None:
+                return
+        yield found
+
+
+def answered_distributions(context: Any) -> Iterator[Distribution]:
+    """Yield the distribution that is asked for by its name if it is one of LiteRT's, whoever else has it."""
     wanted = str(getattr(context, "name", None) or "").lower().replace("-", "_").replace(".", "_")
-    if wanted not in VERSIONS:
-        return
-    for other in sys.meta_path:
-        find = getattr(other, "find_distributions", None)
-        if other is not finder and find is not None and next(iter(find(context)), None) is not None:
-            return
-    yield _AnsweredDistribution(wanted.replace("_", "-"), VERSIONS[wanted])
+    if wanted in VERSIONS:
+        yield _AnsweredDistribution(wanted.replace("_", "-"), VERSIONS[wanted])

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from oplet_tools.behind.distributions import distributions
 from oplet_tools.behind.doors import COMPANIONS, PACKAGES, STAND_INS, VERSIONS, answer_of, refusal_of
 
-__all__ = ["INTERCEPTED", "Imports", "intercept_imports"]
+__all__ = ["INTERCEPTED", "ImportHooks", "Imports", "asking_module", "intercept_imports"]
 
 #: Modules that define LiteRT's interpreter.
 INTERCEPTED = ("tflite_runtime.interpreter", "ai_edge_litert.interpreter", "tensorflow.lite.python.interpreter")
@@ -66,7 +66,7 @@ class _InterceptedModule(ModuleType):
         finders: the hooks, which find the installed module.
     """
 
-    def __init__(self, name: str, names: Mapping[str, Any], exempt: Collection[str], finders: _ImportHooks) -> None:
+    def __init__(self, name: str, names: Mapping[str, Any], exempt: Collection[str], finders: ImportHooks) -> None:
         super().__init__(name, f"{name}, answered by oplet.")
         self.__dict__["__all__"] = list(names)
         self.__dict__["_parts"] = (names, exempt, finders)
@@ -84,7 +84,7 @@ class _InterceptedModule(ModuleType):
         )
 
 
-class _ImportHooks(MetaPathFinder, Loader):
+class ImportHooks(MetaPathFinder, Loader):
     """The finder and loader of intercepted modules; it also patches TensorFlow's public modules when they are imported."""
 
     def __init__(self, names: Mapping[str, Any], exempt: Collection[str], without_tensorflow: bool) -> None:
@@ -227,10 +227,22 @@ class _EnclosingPackage(ModuleType):
         )
 
 
+def asking_module() -> str:
+    """Return the name of the module that looks for another one, from within a finder: the nearest that is no part of the import system."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and _is_import_system(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def _is_import_system(name: str) -> bool:
+    return name in _IMPORT_SYSTEM or name.startswith(("importlib.metadata", "importlib_metadata", "oplet_litert_shim"))
+
+
 def _asking() -> tuple[str, bool]:
     """Return the name of the module that looks for another one, and whether it imports it or only asks whether it is there."""
     frame, imports = sys._getframe(1), False
-    while frame.f_back is not None and frame.f_globals.get("__name__", "") in _IMPORT_SYSTEM:
+    while frame.f_back is not None and _is_import_system(frame.f_globals.get("__name__", "")):
         imports = imports or frame.f_code.co_name == "_find_and_load"
         frame = frame.f_back
     return frame.f_globals.get("__name__", ""), imports
@@ -239,7 +251,7 @@ def _asking() -> tuple[str, bool]:
 class _PatchingLoader(Loader):
     """A loader that loads a module with the module's own loader, and then patches it."""
 
-    def __init__(self, loader: Any, hooks: _ImportHooks) -> None:
+    def __init__(self, loader: Any, hooks: ImportHooks) -> None:
         self._loader = loader
         self._hooks = hooks
 
@@ -280,7 +292,7 @@ def intercept_imports(
         exempt: further top-level packages that get the installed modules, besides oplet, LiteRT and TensorFlow.
         without_tensorflow: make up `tensorflow.lite` if TensorFlow is not installed, which misleads programs that test for it.
     """
-    hooks = _ImportHooks(names, {*_OURS, "ai_edge_litert", "tensorflow", "tflite_runtime", *exempt}, without_tensorflow)
+    hooks = ImportHooks(names, {*_OURS, "ai_edge_litert", "tensorflow", "tflite_runtime", *exempt}, without_tensorflow)
     answered = [
         *INTERCEPTED,
         *(name for name in (*STAND_INS, *COMPANIONS) if name in sys.modules and answer_of(name) is not None),

@@ -16,7 +16,7 @@ from oplet_tools.running.run import providers_of
 if TYPE_CHECKING:
     from oplet import PluginManager
 
-__all__ = ["UsageReport", "litert_names", "plugin_packages"]
+__all__ = ["UsageReport", "litert_classes", "litert_names", "plugin_packages"]
 
 
 class UsageReport:
@@ -97,11 +97,16 @@ def litert_names(
 
     for made, original in ((Accounted, Interpreter), (AccountedWithCustomOps, InterpreterWithCustomOps)):
         made.__name__ = made.__qualname__ = original.__name__
+    accounted = {"Interpreter": Accounted, "InterpreterWithCustomOps": AccountedWithCustomOps}
+    return dict(sorted({**litert_classes(), **accounted, "Analyzer": Analyzer}.items()))
+
+
+def litert_classes() -> dict[str, Any]:
+    """Map LiteRT's names to oplet's classes as they are."""
     return {
-        "Analyzer": Analyzer,
         "Delegate": Delegate,
-        "Interpreter": Accounted,
-        "InterpreterWithCustomOps": AccountedWithCustomOps,
+        "Interpreter": Interpreter,
+        "InterpreterWithCustomOps": InterpreterWithCustomOps,
         "OpResolverType": OpResolverType,
         "SignatureRunner": SignatureRunner,
         "load_delegate": load_delegate,

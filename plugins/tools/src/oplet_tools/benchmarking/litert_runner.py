@@ -81,6 +81,8 @@ def import_litert() -> Any:
     """
     try:
         from ai_edge_litert import interpreter
+
+        _ = interpreter.Interpreter  # where oplet answers the module for programs, LiteRT may be missing
     except ImportError as error:
         raise LiteRTError(f"Comparing with LiteRT takes its package: pip install ai-edge-litert ({text_of(error)}).") from error
     return interpreter

@@ -23,7 +23,7 @@ class Timings:
         std: the standard deviation.
         p25: the lower quartile.
         p50: the median.
-        p75: the upper quartile; p90, p95 and p99 are percentiles too.
+        p75: the upper quartile; p5, p90, p95 and p99 are percentiles too.
     """
 
     count: int
@@ -38,12 +38,13 @@ class Timings:
     p90: float
     p95: float
     p99: float
+    p5: float
 
     @classmethod
     def of(cls, seconds: Sequence[float]) -> Timings:
         """Compute the statistics of at least one run."""
         values = np.asarray(seconds, np.float64)
-        percentiles = np.percentile(values, [25, 50, 75, 90, 95, 99]).tolist()
+        percentiles = np.percentile(values, [25, 50, 75, 90, 95, 99, 5]).tolist()
         numbers = (float(values[0]), float(values.min()), float(values.max()), float(values.mean()), float(values.std()))
         return cls(len(values), *numbers, *percentiles)
 

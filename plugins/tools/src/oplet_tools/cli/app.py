@@ -22,6 +22,7 @@ from oplet_tools.cli.commands.rewrite import rewrite
 from oplet_tools.cli.commands.run import run
 from oplet_tools.cli.commands.tune import tune
 from oplet_tools.cli.commands.versions import versions
+from oplet_tools.cli.litert_options import BenchmarkCommand
 from oplet_tools.cli.plugin_commands import Command, Commands
 from oplet_tools.cli.settings import Debug, PluginSwitches, settings_of
 
@@ -74,4 +75,5 @@ COMMANDS: dict[Callable[..., None], str] = {
 for command, summary in COMMANDS.items():
     # What follows the name of a program is the program's.
     settings = {"allow_interspersed_args": False} if command is behind else None
-    app.command(cls=Command, short_help=summary, context_settings=settings)(command)
+    cls = BenchmarkCommand if command is benchmark else Command
+    app.command(cls=cls, short_help=summary, context_settings=settings)(command)

@@ -39,6 +39,8 @@ try:
     from ai_edge_litert import interpreter as litert
 except ImportError as error:
     sys.exit(f"not installed: {error}")
+if litert.__spec__.origin == "oplet":  # the shim answers for it
+    sys.exit("not installed: oplet-litert-shim answers its imports")
 job = json.load(open(sys.argv[1]))
 def unpack(name, value):
     if not name.startswith("text "):

@@ -90,6 +90,23 @@ def benchmark(
         Path | None,
         typer.Option(metavar="FILE", help="Compare with an earlier benchmark, written with --json.", show_default=False),
     ] = None,
+    litert_output: Annotated[
+        bool,
+        typer.Option(
+            "--litert-output",
+            help="Print the block of litert-benchmark, take its options too (--model, --num_runs, ...), and what it takes for granted.",
+            show_default=False,
+        ),
+    ] = False,
+    result_json: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="With --litert-output: write the results as litert-benchmark does.", show_default=False
+        ),
+    ] = None,
+    require_full_delegation: Annotated[
+        bool, typer.Option("--require-full-delegation", help="Fail unless one delegate runs all nodes.", show_default=False)
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random inputs.")] = 0,
     raw: Raw = False,
     quiet: Quiet = False,
@@ -112,7 +129,9 @@ def benchmark(
 
     if not profile and (profile_html or trace or run_order or roofline or against):
         raise typer.BadParameter("leaves nothing to write or show.", param_hint="--no-profile")
-    for file in filter(None, (profile_html, trace)):
+    if result_json is not None and not litert_output:
+        raise typer.BadParameter("goes with --litert-output.", param_hint="--result-json")
+    for file in filter(None, (profile_html, trace, result_json)):
         check_target(file)
     base = None
     if against is not None:  # before minutes go into a measurement
@@ -147,6 +166,8 @@ def benchmark(
             notify=NoticePrinter(quiet),
             roofline=roofline,
         )
+    if require_full_delegation or litert_output:
+        _litert_output(result, litert_output, result_json, require_full_delegation)
     comparison = None if base is None else compare_with(base, result)
     if profile_html is not None:
         _write_page(result, profile_html)
@@ -157,6 +178,7 @@ def benchmark(
         write_trace(trace, trace_events(result.events, spans=result.spans, names=result.names, title=title))
     if json:
         print_json(_as_json(result, comparison))
+    if json or litert_output:
         return
     printer = Printer(wide)
     _print(printer, result)
@@ -168,6 +190,26 @@ def benchmark(
     if written:
         printer.line()
         printer.line(f"written to {' and '.join(written)}", "dim")
+
+
+def _litert_output(result: Benchmark, wanted: bool, file: Path | None, fully: bool) -> None:
+    """Print and write what litert-benchmark does; exit where nodes are left that no delegate runs and there should be none."""
+    from oplet_tools.benchmarking.litert_output import is_fully_delegated, litert_block, litert_json
+
+    if fully and not is_fully_delegated(result):
+        from oplet_tools.cli.notices import say
+
+        nodes = ", ".join(f"{name} runs {claimed} of {nodes} nodes" for name, claimed, nodes in result.delegated)
+        say(f"{result.model} is not run by one delegate alone ({nodes or 'there is none: give --delegate'}).")
+        raise typer.Exit(1)
+    if wanted:
+        typer.echo("\n".join(litert_block(result)))
+    if file is not None:
+        from json import dumps
+
+        from oplet import write_atomically
+
+        write_atomically(file, dumps(litert_json(result), indent=2))
 
 
 def _print(printer: Printer, result: Benchmark) -> None:

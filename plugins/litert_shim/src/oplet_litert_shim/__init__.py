@@ -1,0 +1,46 @@
+"""Answers imports of `tflite_runtime` and `ai_edge_litert` with oplet where these packages are not installed.
+
+Python runs `install` at each start, by the file oplet_litert_shim.pth; so there is nothing here that takes time. The finder that it adds is
+the last one: what is installed is found before, and stays what it is. `OPLET_LITERT_SHIM=off` switches it off.
+"""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["PACKAGES", "VARIABLE", "install"]
+
+#: The packages that are answered.
+PACKAGES = ("ai_edge_litert", "tflite_runtime")
+
+#: The environment variable that switches the answers off.
+VARIABLE = "OPLET_LITERT_SHIM"
+
+
+class LastFinder:
+    """The finder that is asked last; it imports oplet when one of the packages is asked for."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> object:
+        """Return the spec of a module of one of the packages; None for all others."""
+        if name.partition(".")[0] not in PACKAGES:
+            return None
+        from oplet_litert_shim.answers import find_spec
+
+        return find_spec(name, path, target)
+
+    @staticmethod
+    def find_distributions(context: object = None) -> object:
+        """Return an iterator of the distribution of one of the packages if it is asked for by name; it is in no list of all."""
+        if str(getattr(context, "name", None)).lower().replace("-", "_").replace(".", "_") not in PACKAGES:
+            return iter(())
+        from oplet_litert_shim.answers import find_distributions
+
+        return find_distributions(context)
+
+
+def install() -> None:
+    """Add the finder behind all others, unless it is there."""
+    finders: list[object] = sys.meta_path  # type: ignore[assignment]
+    if LastFinder not in finders:
+        finders.append(LastFinder)

@@ -1,0 +1,76 @@
+"""What the finder answers: the modules that `oplet behind` answers, with oplet's own classes, for who is no part of oplet."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from importlib.machinery import ModuleSpec
+from typing import Any
+
+import oplet
+from oplet_litert_shim import PACKAGES, VARIABLE
+from oplet_tools.behind.distributions import answered_distributions
+from oplet_tools.behind.import_hooks import ImportHooks, asking_module
+from oplet_tools.behind.litert_names import litert_classes, plugin_packages
+from oplet_tools.behind.stand_ins.analyzer import Analyzer
+
+__all__ = ["find_distributions", "find_spec"]
+
+#: Packages that ask whether LiteRT is installed and mean LiteRT: oplet's, and those of plugins.
+_OURS = {"oplet", "oplet_build", "oplet_litert_shim", "oplet_predictor", "oplet_testing", "oplet_tools"}
+_EXEMPT = _OURS | plugin_packages()
+
+_NAMES = {**litert_classes(), "Analyzer": Analyzer}
+
+
+class _LastHooks(ImportHooks):
+    """Import hooks that are asked last: no other finder has what they are asked for, and none is asked again."""
+
+    def _elsewhere(self, name: str, path: Any) -> None:
+        return None
+
+
+_HOOKS = _LastHooks(_NAMES, _EXEMPT, False)
+
+
+def find_spec(name: str, path: Any, target: Any) -> ModuleSpec | None:
+    """Return the spec of a module that oplet answers; None for who means LiteRT, and inside of a package that is installed.
+
+    Raises:
+        ImportError: the module is refused; the sentence says why, and what to do.
+    """
+    if _is_off() or asking_module().partition(".")[0] in _EXEMPT:
+        return None
+    around = sys.modules.get(name.partition(".")[0])
+    if around is not None and getattr(around.__spec__, "origin", None) != "oplet":
+        return None  # the installed package lacks the module, which is its own affair
+    return _HOOKS.find_spec(name, path, target)
+
+
+def find_distributions(context: Any) -> Iterable[Any]:
+    """Return the distribution of a package that is asked for by name and not installed."""
+    if _is_off() or asking_module().partition(".")[0] in _EXEMPT:
+        return iter(())
+    return answered_distributions(context)
+
+
+def state_of(package: str) -> str:
+    """Return who answers a package, in words."""
+    import importlib.machinery
+
+    found = importlib.machinery.PathFinder.find_spec(package)
+    if found is not None:
+        return f"{package}: installed in {os.path.dirname(found.origin or '') or 'a folder without a module'}, which the shim leaves as it is"
+    if _is_off():
+        return f"{package}: not installed, and not answered, as {VARIABLE} is {os.environ[VARIABLE]!r}"
+    return f"{package}: answered by oplet {oplet.__version__}"
+
+
+def states() -> list[str]:
+    """Return who answers each package, in words."""
+    return [state_of(package) for package in PACKAGES]
+
+
+def _is_off() -> bool:
+    return os.environ.get(VARIABLE, "").lower() in ("off", "0", "no", "false")
