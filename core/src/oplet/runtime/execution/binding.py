@@ -1,14 +1,21 @@
-"""Binding: from a node whose tensors have their memory to the thunk that runs it."""
+"""Binding: from a node whose tensors have their memory to the thunk that runs it; and the exchange of that memory for the application's,
+to which the nodes are bound anew.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from oplet.errors import PluginError, PrepareError, StateError, failures
+from oplet.model.reachability import called_subgraphs
 from oplet.ops.context import Declined, EnsureError, Node, UnfitError
 from oplet.ops.node import Thunk
-from oplet.ops.tensor import Tensor
+from oplet.ops.tensor import Allocation, Array, Tensor
 from oplet.runtime.execution.checks import with_write_check
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.memory.accounting import MemoryAccount
@@ -16,7 +23,10 @@ from oplet.runtime.memory.buffer_handles import with_readable_inputs
 from oplet.runtime.subgraph import Segment
 from oplet.schema.enums import TensorType
 
-__all__ = ["bind_node", "bind_segment"]
+if TYPE_CHECKING:
+    from oplet.runtime.execution.executor import Executor
+
+__all__ = ["bind_node", "bind_segment", "exchange_memory"]
 
 
 def bind_segment(context: KernelContext, segment: Segment, start: int = 0) -> None:
@@ -84,3 +94,84 @@ def _run_counted(thunk: Thunk, strings: Sequence[Tensor], memory: MemoryAccount)
     for tensor in strings:
         if tensor.has_data:
             memory.charge_strings(tensor)
+
+
+def exchange_memory(executor: Executor, arrays: Mapping[int, Array | None]) -> set[int]:
+    """Let tensors of a subgraph lie in these arrays until it is next prepared, and bind the nodes that read or write them anew.
+
+    Args:
+        executor: the subgraph's executor.
+        arrays: by the index of an input or output, its new memory; None for the runtime's own, with the value that the tensor has.
+
+    Returns:
+        The indices of the tensors that lie where it was asked for. The others have stayed where they were: constants, variables, strings,
+        what a delegate's kernel reads or writes, arrays that do not fit, and all tensors of a subgraph that is not prepared, that other
+        subgraphs call, or in which a shape depends on values.
+
+    Raises:
+        PrepareError: a kernel cannot be bound to the arrays; the subgraph has to be prepared again.
+    """
+    subgraph = executor.subgraph
+    if not _is_static(executor):
+        return set()
+    delegated = {
+        tensor for index in subgraph.execution_plan if (node := subgraph.nodes[index]).delegate for tensor in _tensors(node)
+    }
+    movable = {*subgraph.inputs, *subgraph.read}
+    found: set[int] = set()
+    moved: set[Tensor] = set()
+    for index, array in arrays.items():
+        tensor = subgraph.tensors[index]
+        if index not in movable or tensor.allocation is not Allocation.ARENA or tensor in delegated or not tensor.has_data:
+            continue
+        new = executor.exchanged.get(tensor, tensor.data) if array is None else array
+        if new is not tensor.data:
+            if not _fits(new, tensor):
+                continue
+            if array is None:
+                np.copyto(new, tensor.data)
+            executor.exchanged.setdefault(tensor, tensor.data)
+            tensor.set_memory(new)
+            moved.add(tensor)
+        found.add(index)
+    if moved:
+        _bind_anew(executor, moved)
+    return found
+
+
+def _is_static(executor: Executor) -> bool:
+    """Return whether the subgraph is prepared as one segment, which only the application runs."""
+    subgraph, session = executor.subgraph, executor.session
+    if not subgraph.ready or subgraph.is_dynamic or len(subgraph.segments) != 1:
+        return False
+    return len(session.subgraphs) == 1 or subgraph.index not in called_subgraphs(session.model.lazy_root)
+
+
+def _fits(array: Array, tensor: Tensor) -> bool:
+    flags = array.flags
+    same = array.dtype == tensor.dtype and array.shape == tensor.shape and not array.dtype.hasobject
+    return same and flags.c_contiguous and flags.writeable and flags.aligned
+
+
+def _tensors(node: Node) -> Iterator[Tensor]:
+    """Yield the tensors that a node, and those that it absorbs, read and write."""
+    for each in (node, *node.absorbed):
+        for tensor in chain(each.inputs, each.outputs):
+            if tensor is not None:
+                yield tensor
+
+
+def _bind_anew(executor: Executor, moved: set[Tensor]) -> None:
+    context, subgraph = executor.context, executor.subgraph
+    [segment] = subgraph.segments
+    executor.session.enter(subgraph)
+    try:
+        for position, node in enumerate(segment.nodes):
+            if not moved.isdisjoint(_tensors(node)):
+                segment.thunks[position] = with_readable_inputs(context, node, bind_node(context, node))
+    except BaseException:
+        subgraph.invalidate()
+        raise
+    finally:
+        executor.session.leave()
+    segment.unjoin()

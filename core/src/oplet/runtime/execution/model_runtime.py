@@ -204,7 +204,7 @@ class ModelRuntime:
 
     def exchange_memory(self, arrays: Mapping[int, NDArray[Any] | None], subgraph_index: int) -> set[int]:
         """Let inputs and outputs of a subgraph lie in the application's arrays; see `SubgraphRunner.use_memory`."""
-        from oplet.runtime.execution.exchange import exchange_memory  # imported late: most programs copy inputs and outputs
+        from oplet.runtime.execution.binding import exchange_memory  # imported late: most programs copy inputs and outputs
 
         self.ensure_idle()
         find_subgraph(self.subgraphs, subgraph_index)
