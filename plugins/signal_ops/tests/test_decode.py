@@ -220,7 +220,7 @@ NUMBERS, TABLES, VALUES, _ = looked_up(2, "int8", (8,), None)
 @pytest.mark.parametrize(
     ("data", "told", "output", "reason"),
     [
-        (NUMBERS, TABLES[:15], VALUES, "must have 16 bytes"),
+        (NUMBERS, TABLES[:15], VALUES, "must have 16 bytes at least"),
         (NUMBERS, TABLES[:18], VALUES, r"the value \d of 2 in the tables"),
         (NUMBERS[:1], TABLES, VALUES, "1 bytes for 8 numbers of 2 bits"),
         (NUMBERS, telling(LOOK_UP, 0, 4), VALUES, "0 bits"),

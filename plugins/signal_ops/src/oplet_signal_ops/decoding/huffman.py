@@ -105,7 +105,8 @@ def _bits(source: Array, at: Array, count: Array) -> Array:
 
 def _followed(lengths: Array, most: int) -> Array:
     """Return the places that are taken one after the other, up to `most` or the first that leads out of them."""
-    steps, place, taken = lengths.tolist(), 0, []
+    steps, place = lengths.tolist(), 0
+    taken: list[int] = []
     while place < len(steps) and len(taken) < most:
         taken.append(place)
         if steps[place] <= 0:

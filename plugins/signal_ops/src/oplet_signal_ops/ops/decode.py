@@ -31,14 +31,9 @@ def prepare(context: Context, node: Node) -> None:
         ensure_plain(tensor)
     for output, source, telling in zip(node.outputs, node.inputs[::2], node.inputs[1::2]):
         ensure_type(output, *TYPES)
-        ensure(
-            source.size > 0 or output.size == 0,
-            lambda source=source: f"{source} is empty, and has the packed values of an output.",
-        )  # type: ignore[misc]
-        ensure(
-            telling.size * telling.dtype.itemsize >= HEADER,
-            lambda telling=telling: f"{telling} tells how to read {node.op_name}'s data, and must have {HEADER} bytes at least.",  # type: ignore[misc]
-        )
+        ensure(source.size > 0 or output.size == 0, f"{source} is empty, and has the packed values of {output}.")
+        size = telling.size * telling.dtype.itemsize
+        ensure(size >= HEADER, f"{telling} tells how to read {source}, and must have {HEADER} bytes at least.")
         context.resize_tensor(output, output.shape)
 
 
