@@ -47,6 +47,10 @@ def _shorts(*values: int) -> np.ndarray[Any, Any]:
     return np.array(values, np.int16)
 
 
+def _bytes(*values: int) -> np.ndarray[Any, Any]:
+    return np.array(values, np.uint8)
+
+
 _MATRIX = np.eye(4, dtype=np.float32)[None]
 _FLAG = Spec("bool", [1])
 
@@ -125,6 +129,13 @@ _NODES = (
         [_f32(1, 2, 17, 2), _f32(1, 2, 17), _f32(1, 2), _f32(1), _f32(1, 2, 3, 3)],
         {"max_detections": 2, "score_threshold": 0.1, "stride": 16, "nms_radius": 20.0},
     ),
+    _Node(
+        "LiteRtMaxUnpooling2D", [_f32(1, 2, 3, 2), np.arange(12, dtype=np.int32).reshape(1, 2, 3, 2)], [_f32(1, 4, 6, 2)],
+        struct.pack("<10i", 1, 2, 2, 2, 2, 0, 0, 0, 0, 0),
+    ),
+    _Node("TFLM_DECODE", [_bytes(0x1B, 0xE4), _bytes(0, 1, 0, 0, 1, 2, 4, *[0] * 9, 5, 6, 7, 8)], [Spec("int8", [8])], b""),
+    _Node("TFLM_DECODE", [_bytes(0x5A), _bytes(2, 1, 0, 0, 1, *[0] * 11, 5, 6, 7, 8)], [Spec("int8", [8])], b""),
+    _Node("TFLM_DECODE", [_bytes(0x5A), _bytes(1, 1, 0, 0, 1, *[0] * 11, 0, 0x88, 1, 0x88)], [Spec("int8", [8])], b""),
 )  # fmt: skip
 
 

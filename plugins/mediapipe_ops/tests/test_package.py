@@ -13,6 +13,7 @@ from oplet_mediapipe_ops import register_ops
     [
         ("Convolution2DTransposeBias", [1]),
         ("Landmarks2TransformMatrix", [1, 2]),
+        ("LiteRtMaxUnpooling2D", [1]),
         ("MaxPoolingWithArgmax2D", [1]),
         ("MaxUnpooling2D", [1]),
         ("TransformLandmarks", [1, 2]),

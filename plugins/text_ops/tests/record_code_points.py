@@ -2,7 +2,8 @@
 
 Run it by hand after TensorFlow Text has moved to a newer ICU: `python record_code_points.py python3.10`, with tensorflow-text, with an
 `unicodedata2` of that ICU's Unicode, and with the oldest Python that is supported as its argument: what is newer than that one's Unicode
-stands in the table. The scripts are those of TensorFlow's own ICU, as TensorFlow has UnicodeScript.
+stands in the table. The scripts are those of TensorFlow's own ICU, as TensorFlow has UnicodeScript; beside them are those that TensorFlow Text
+parts words by, of its newer ICU, under numbers of their own: the operator tells only which are the same.
 """
 
 from __future__ import annotations
@@ -34,6 +35,35 @@ def ranges(points: Sequence[int]) -> np.ndarray:
     found = np.array(sorted(points))
     breaks = np.flatnonzero(np.diff(found) > 1)
     return np.stack([found[np.concatenate([[0], breaks + 1])], found[np.concatenate([breaks, [-1]])]], axis=1).astype(np.int32)
+
+
+def scripts_of_words(older: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where scripts begin as UnicodeScriptTokenizeWithOffsets sees them, and a number for each.
+
+    Args:
+        older: the script of each code point, by TensorFlow's own ICU, which has those of white space.
+    """
+    from tensorflow_text.python.ops import unicode_script_tokenizer
+
+    from oplet_text_ops.texts.code_points import WHITE_SPACES
+
+    parted = unicode_script_tokenizer.gen_unicode_script_tokenizer.unicode_script_tokenize_with_offsets
+
+    def words(points: np.ndarray, splits: np.ndarray) -> list[np.ndarray]:
+        return [each.numpy() for each in parted(input_values=points, input_splits=splits, keep_whitespace=True)]
+
+    starts = words(np.arange(0x110000, dtype=np.int32), np.array([0, 0x110000]))[2]
+    spaces = {ord(each.decode()) for each in WHITE_SPACES}
+    numbers = np.full(len(starts), -1)
+    for number, start in enumerate(starts.tolist()):
+        if numbers[number] < 0 and start not in spaces:
+            pairs = np.stack([np.full(len(starts), start), starts], axis=1).astype(np.int32).reshape(-1)
+            outer = words(pairs, np.arange(0, len(pairs) + 1, 2))[4]
+            numbers[np.diff(outer) == 1] = number
+    for number, start in enumerate(starts.tolist()):
+        if start in spaces:  # parted from all else for being white space
+            numbers[number] = next(n for n, s in zip(numbers, starts) if n >= 0 and older[s] == older[start] and s not in spaces)
+    return starts, np.unique(numbers, return_inverse=True)[1]
 
 
 def main() -> None:
@@ -69,8 +99,11 @@ def main() -> None:
     keep = set(dropped)
 
     folds = [(p, each.decode()) for p, each, plain in zip(ALL, folded, plain_folds) if p not in keep and plain.encode() != each]
+    word_starts, word_scripts = scripts_of_words(scripts)
     np.savez_compressed(
         TARGET,
+        word_script_starts=word_starts.astype(np.int32),
+        word_scripts=word_scripts.astype(np.int16),
         script_starts=starts.astype(np.int32),
         scripts=scripts[starts].astype(np.int16),
         punctuation=ranges([point for point, count in zip(ALL, pieces) if count == 3]),

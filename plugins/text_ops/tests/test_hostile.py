@@ -13,13 +13,14 @@ from fuzz.byte_mutations import damage
 from fuzz.choices import SeededChoices
 from fuzz.mutate import mutated
 from fuzz.run_model import run_model
+from plugins.text_ops.tests.nodedefs import flex_options
 from plugins.text_ops.tests.pieces import classic_model, flexbuffer, piece_model, strings
 from plugins.text_ops.tests.pieces import recorded as recorded_pieces
 from plugins.text_ops.tests.record_words import CASES
 from plugins.text_ops.tests.test_words import recorded as recorded_words
 from tests.places import SWEEP
 
-from oplet import Interpreter
+from oplet import Interpreter, Model
 from oplet.schema import tables
 from oplet.schema.decode import decode
 from oplet.schema.encode import encode
@@ -42,6 +43,10 @@ ON_ROWS = {
     "SentenceFragmentsV2": ({}, ["object"], ["int64", "int64", "int64", "object", "int64"]),
     "UnicodeEncode": ({"output_encoding": "UTF-8", "errors": "replace", "replacement_char": 65533}, ["int32", "int64"], ["object"]),
     "UnicodeScript": ({}, ["int32"], ["int32"]),
+    "UnicodeScriptTokenizeWithOffsets": ({"keep_whitespace": 1}, ["int32", "int64"], ["int32", "int64", "int64", "int64", "int64"]),
+    "WhitespaceTokenizeWithOffsets": ({}, ["int32", "int32"], ["int32", "int32", "int64", "int64", "int32"]),
+    "tftext:Ngrams": ({"width": 2, "axis": -1, "reduction_type": "STRING_JOIN", "string_separator": "_"}, ["object"], ["object"]),
+    "tftext:WhitespaceTokenizer": ({}, ["object"], ["object", "int64"]),
     "StringLength": ({"unit": "UTF8_CHAR"}, ["object"], ["int32"]),
 }  # fmt: skip
 
@@ -61,6 +66,12 @@ def seeds() -> list[tuple[str, bytes]]:
     decoder = recorded_pieces()["plain_decoder"]
     rows = [decoder, Spec("int32", [3], signature=[-1]), Spec("int64", [2], signature=[-1])]
     found.append(("back", one_op_model("TFText>FastSentencepieceDetokenize", rows, [Spec("object", [1])])))
+    found.append(("back by its other name", one_op_model("TFSentencepieceDetokenizeOp", rows, [Spec("object", [1])])))
+    form = flex_options("NormalizeUTF8", {"normalization_form": "NFD"})
+    found.append(("flex", one_op_model("FlexNormalizeUTF8", [Spec("object", [3])], [Spec("object", [3])], custom_options=form)))
+    pieces = Model.from_bytes(piece_model("plain")).root
+    (pieces.operator_codes or [])[0].custom_code = "TFSentencepieceTokenizeOp"
+    found.append(("pieces by their other name", Model(pieces).to_bytes()))
     proto, flags = recorded_pieces()["bytes_proto"].tobytes(), [np.array(False)] * 3
     texts = [strings(b"text", b""), np.array(0, np.int32), np.array(0, np.float32), *flags]
     codes = [np.array([3, 4], np.int32), np.array([0, 2]), *flags]

@@ -17,6 +17,7 @@ OPS: tuple[tuple[str, int, int, str], ...] = (
     ("Convolution2DTransposeBias", 1, 1, "convolution_2d_transpose_bias"),
     ("Landmarks2TransformMatrix", 1, 1, "landmarks_2_transform_matrix_v1"),
     ("Landmarks2TransformMatrix", 2, 2, "landmarks_2_transform_matrix_v2"),
+    ("LiteRtMaxUnpooling2D", 1, 1, "litert_max_unpooling_2d"),
     ("MaxPoolingWithArgmax2D", 1, 1, "max_pooling_with_argmax_2d"),
     ("MaxUnpooling2D", 1, 1, "max_unpooling_2d"),
     ("TransformLandmarks", 1, 2, "transform_landmarks"),
@@ -38,7 +39,7 @@ def register_work(table: WorkTable) -> None:
     """Register the functions that count the operators' work for profiles."""
     table.add("Convolution2DTransposeBias", _transposed_convolution)
     table.add("MaxPoolingWithArgmax2D", lambda node: Work(operations=node.inputs[0].size))
-    table.add("MaxUnpooling2D", lambda node: Work())
+    table.add(["LiteRtMaxUnpooling2D", "MaxUnpooling2D"], lambda node: Work())
 
 
 def _transposed_convolution(node: Node) -> Work:

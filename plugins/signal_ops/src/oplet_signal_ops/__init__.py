@@ -1,4 +1,4 @@
-"""The custom operators of tflite-micro's audio front end, in numpy.
+"""The custom operators of tflite-micro, in numpy: those of its audio front end, and the one that unpacks compressed tensors.
 
 Each is one module of `oplet_signal_ops.ops`, which is imported when a model needs it.
 """
@@ -23,6 +23,7 @@ OPS: dict[str, str] = {
     "SignalRfft": "rfft",
     "SignalStacker": "stacker",
     "SignalWindow": "window",
+    "TFLM_DECODE": "decode",
 }
 
 

@@ -25,6 +25,8 @@ OPS: dict[str, str] = {
     "SentencepieceTokenizeWithOffsetsOp": "sentencepiece_tokenize_with_offsets_op",
     "StridedSlice": "strided_slice",
     "StringLength": "string_length",
+    "TFSentencepieceDetokenizeOp": "fast_sentencepiece_detokenize",
+    "TFSentencepieceTokenizeOp": "fast_sentencepiece_tokenize",
     "TFText>ByteSplitByOffsets": "byte_split_by_offsets",
     "TFText>ByteSplitWithOffsets": "byte_split_with_offsets",
     "TFText>FastSentencepieceDetokenize": "fast_sentencepiece_detokenize",
@@ -39,8 +41,21 @@ OPS: dict[str, str] = {
     "UnicodeDecodeWithOffsets": "unicode_decode_with_offsets",
     "UnicodeEncode": "unicode_encode",
     "UnicodeScript": "unicode_script",
+    "UnicodeScriptTokenizeWithOffsets": "code_point_tokenizers",
     "UnicodeTranscode": "unicode_transcode",
+    "WhitespaceTokenizeWithOffsets": "code_point_tokenizers",
+    "tftext:Ngrams": "ngrams_string_join",
+    "tftext:WhitespaceTokenizer": "whitespace_tokenizer",
 }
+
+#: Those that converters also write as TensorFlow's own, as "Flex" and the name, with a NodeDef: all but what is no operator of
+#: TensorFlow's, and what oplet-flex-ops brings under that name.
+FLEX_OPS = sorted(
+    name
+    for name in OPS
+    if not name.startswith(("TFSentencepiece", "tftext:", "Placeholder", "Ragged", "StridedSlice", "StringLength"))
+    and (not name.startswith("Unicode") or "Script" in name)
+)
 
 
 @hookimpl
@@ -48,3 +63,5 @@ def register_ops(resolver: MutableOpResolver) -> None:
     """Register the operators under the custom names that models use."""
     for name, module in OPS.items():
         resolver.add_custom(name, f"{__name__}.ops.{module}:REGISTRATION")
+    for name in FLEX_OPS:
+        resolver.add_custom(f"Flex{name}", f"{__name__}.ops.{OPS[name]}:REGISTRATION")

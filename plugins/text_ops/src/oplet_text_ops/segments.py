@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
 from oplet.kernels.options import integer
+from oplet_text_ops.attributes import options_of
 from oplet_text_ops.nodes import ensure_row_splits
 
 __all__ = ["fitting", "prepare_segments", "segment_sizes"]
@@ -23,7 +24,7 @@ def prepare_segments(context: Context, node: Node, outputs: int) -> int:
     Raises:
         EnsureError: operands are missing, too many, or of a type that they may not have.
     """
-    count = integer(node.custom_map(), "N", least=1)
+    count = integer(options_of(node), "N", least=1)
     ensure(
         len(node.inputs) == 1 + 2 * count and None not in node.inputs and len(node.outputs) == outputs * count,
         lambda: (

@@ -15,26 +15,31 @@ __all__ = ["fields", "integer", "single", "text"]
 _WIDTHS = {1: 8, 5: 4}
 
 
-def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+_DAMAGED = "its sentencepiece model is damaged; convert the model again"
+
+
+def fields(data: bytes, damaged: str = _DAMAGED) -> Iterator[tuple[int, int | bytes]]:
     """Yield (field number, value) of a message: integers for varints, bytes for everything else.
+
+    Args:
+        damaged: what to say of bytes that are none, without a full stop.
 
     Raises:
         EnsureError: the bytes are no message.
     """
-    damage = f"its sentencepiece model of {len(data)} bytes is damaged; convert the model again."
     at = 0
     while at < len(data):
-        tag, at = _varint(data, at)
+        tag, at = _varint(data, at, damaged)
         number, kind = tag >> 3, tag & 7
         if kind == 0:
-            value, at = _varint(data, at)
+            value, at = _varint(data, at, damaged)
             yield number, value
             continue
         if kind == 2:
-            width, at = _varint(data, at)
+            width, at = _varint(data, at, damaged)
         else:
             width = _WIDTHS.get(kind, -1)
-        ensure(0 <= width <= len(data) - at, damage)
+        ensure(0 <= width <= len(data) - at, f"{damaged} ({len(data)} bytes, at byte {at}).")
         yield number, data[at : at + width]
         at += width
 
@@ -54,10 +59,10 @@ def text(value: int | bytes) -> bytes:
     return value if isinstance(value, bytes) else b""
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes, at: int, damaged: str) -> tuple[int, int]:
     value = shift = 0
     while True:
-        ensure(at < len(data) and shift < 64, "its sentencepiece model ends within a number; convert the model again.")
+        ensure(at < len(data) and shift < 64, f"{damaged}: it ends within a number.")
         byte = data[at]
         value |= (byte & 0x7F) << shift
         at, shift = at + 1, shift + 7

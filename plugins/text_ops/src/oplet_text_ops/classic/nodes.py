@@ -7,6 +7,7 @@ from typing import cast
 
 from oplet import Node, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.strings import StringMeter
+from oplet_text_ops.attributes import options_of
 from oplet_text_ops.classic.processor import Ends, Piece, Processor
 
 __all__ = ["check_flags", "cut_all", "prepare_cutting", "processor_of", "read_flags"]
@@ -22,7 +23,7 @@ def prepare_cutting(node: Node) -> None:
     ensure_type(model, TensorType.RESOURCE)
     ensure_type(texts, TensorType.STRING)
     ensure_type(nbest, TensorType.INT32)
-    ensure(not node.custom_map().get("return_nbest"), "the option 'return_nbest' is set; only the best pieces are given.")
+    ensure(not options_of(node).get("return_nbest"), "the option 'return_nbest' is set; only the best pieces are given.")
     check_flags(flags)
 
 

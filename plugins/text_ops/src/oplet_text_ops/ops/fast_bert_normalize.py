@@ -18,6 +18,7 @@ from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
 from oplet.kernels.options import flag
 from oplet.kernels.strings import StringMeter
+from oplet_text_ops.attributes import options_of
 from oplet_text_ops.batches import parts
 from oplet_text_ops.models.bert_normalizer import BertNormalizer
 from oplet_text_ops.nodes import give, table_of
@@ -31,7 +32,7 @@ def prepare(context: Context, node: Node) -> None:
     texts, model = node.inputs
     ensure_vector(texts, TensorType.STRING)
     ensure_vector(model, TensorType.UINT8)
-    options = node.custom_map()
+    options = options_of(node)
     node.prepared = "get_offsets" in options and flag(options, "get_offsets")
     for output, type in zip(node.outputs, (TensorType.STRING, TensorType.INT64, TensorType.INT64)):
         ensure_type(output, type)

@@ -1,4 +1,4 @@
-"""TFText>NgramsStringJoin: n-grams of `width` adjacent strings in a row, joined by `string_separator`.
+"""TFText>NgramsStringJoin, in tflite-support tftext:Ngrams: n-grams of `width` adjacent strings in a row, joined by `string_separator`.
 
 Inputs: the strings, and the row splits (int64) of each ragged dimension, the outermost first; without row splits the rows are the last
 dimension. Outputs: the joined strings, and new row splits, as many as were given.
@@ -15,6 +15,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.options import integer
 from oplet.kernels.strings import StringMeter
+from oplet_text_ops.attributes import options_of
 from oplet_text_ops.nodes import ensure_row_splits, give, string_vector
 
 #: Bytes of a reference.
@@ -22,9 +23,11 @@ _REFERENCE = 8
 
 
 def prepare(context: Context, node: Node) -> None:
-    options = node.custom_map()
+    options = options_of(node)
     width = integer(options, "width", least=1)
     axis = integer(options, "axis", least=-1, most=-1)
+    reduction = options.get("reduction_type", "STRING_JOIN")
+    ensure(reduction == "STRING_JOIN", lambda: f"the option 'reduction_type' is {reduction!r:.40}; it must be 'STRING_JOIN'.")
     separator: Any = options.get("string_separator")
     ensure(isinstance(separator, str), lambda: f"the option 'string_separator' is {separator!r:.40}; it must be a string.")
     ensure(

@@ -12,6 +12,7 @@ from functools import partial
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
+from oplet_text_ops.attributes import options_of
 from oplet_text_ops.batches import each_text
 from oplet_text_ops.nodes import string_vector
 from oplet_text_ops.texts.normalization import FORMS, normalize
@@ -21,7 +22,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 1)
     ensure_type(node.inputs[0], TensorType.STRING)
     ensure_type(node.outputs[0], TensorType.STRING)
-    form = node.custom_map().get("normalization_form", "NFKC")
+    form = options_of(node).get("normalization_form", "NFKC")
     ensure(form in FORMS, lambda: f"the option 'normalization_form' is {form!r:.60}; it must be one of {', '.join(FORMS)}.")
     node.prepared = form
     context.resize_tensor(node.outputs[0], node.inputs[0].shape)

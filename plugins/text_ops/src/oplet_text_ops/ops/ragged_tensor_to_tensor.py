@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.operands import ensure_same_type
+from oplet_text_ops.attributes import options_of
 
 Ints = NDArray[np.int64]
 
@@ -37,7 +38,7 @@ class _Partition(NamedTuple):
 
 
 def prepare(context: Context, node: Node) -> None:
-    kinds: Any = node.custom_map().get("row_partition_types")
+    kinds: Any = options_of(node).get("row_partition_types")
     ensure(
         isinstance(kinds, list)
         and len(kinds) > 0

@@ -6,11 +6,9 @@ outside of it they leave a `Placeholder`, without the model.
 
 from __future__ import annotations
 
-from typing import Any
-
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.operands import ensure_operands
-from oplet.schema.flexbuffers import read_flexbuffer
+from oplet_text_ops.attributes import options_of
 from oplet_text_ops.classic.processor import Processor
 
 
@@ -26,12 +24,8 @@ def invoke(context: Context, node: Node) -> None:
 
 
 def _proto(node: Node) -> bytes:
-    """Return the ModelProto bytes in the custom options."""
-    try:
-        options: Any = read_flexbuffer(node.custom_options, text=False)
-    except ValueError as error:
-        ensure(False, f"the {len(node.custom_options)} bytes of its custom options are not a FlexBuffer ({error}).")
-    proto = options.get("model") if isinstance(options, dict) else None
+    """Return the ModelProto bytes in the options."""
+    proto = options_of(node, text=False).get("model")
     found = proto if isinstance(proto, bytes) else b""
     ensure(len(found) > 0, "the option 'model' is missing; it must be a sentencepiece model.")
     return found

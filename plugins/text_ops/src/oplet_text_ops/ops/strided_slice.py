@@ -17,6 +17,7 @@ import numpy as np
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.options import integer
+from oplet_text_ops.attributes import options_of
 from oplet_text_ops.nodes import give
 
 #: An index of numpy for each entry of the slice.
@@ -30,7 +31,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 4)
     source, *bounds = node.inputs
     output = node.outputs[0]
-    options = node.custom_map()
+    options = options_of(node)
     masks = [integer(options, key, default=0) for key in _MASKS]
     for tensor in bounds:
         ensure_type(tensor, *_WHOLE)

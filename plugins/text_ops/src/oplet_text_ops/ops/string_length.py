@@ -13,6 +13,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
+from oplet_text_ops.attributes import options_of
 
 _FOLLOWING = bytes(range(0x80, 0xC0))
 
@@ -21,7 +22,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 1)
     ensure_type(node.inputs[0], TensorType.STRING)
     ensure_type(node.outputs[0], TensorType.INT32)
-    unit = node.custom_map().get("unit", "BYTE")
+    unit = options_of(node).get("unit", "BYTE")
     ensure(unit in ("BYTE", "UTF8_CHAR"), lambda: f"the option 'unit' is {unit!r:.60}; it must be 'BYTE' or 'UTF8_CHAR'.")
     node.prepared = unit
     context.resize_tensor(node.outputs[0], node.inputs[0].shape)

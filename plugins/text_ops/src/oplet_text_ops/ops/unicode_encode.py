@@ -14,6 +14,7 @@ from oplet import Context, Node, Registration, TensorType, charge, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
 from oplet.kernels.strings import STRING
+from oplet_text_ops.attributes import options_of
 from oplet_text_ops.nodes import ensure_row_splits, give
 from oplet_text_ops.texts.encodings import encoder, read_errors
 
@@ -27,7 +28,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_vector(points, TensorType.INT32)
     ensure_type(splits, TensorType.INT64, TensorType.INT32)
     ensure_type(node.outputs[0], TensorType.STRING)
-    node.prepared = encoder(node.custom_map().get("output_encoding")), read_errors(node, controls=False)
+    node.prepared = encoder(options_of(node).get("output_encoding")), read_errors(node, controls=False)
     context.set_dynamic(node.outputs[0])
 
 

@@ -7,12 +7,10 @@ Numerics: tensorflow/core/kernels/unicode_script_op.cc; the numbers are those of
 
 from __future__ import annotations
 
-import numpy as np
-
 from oplet import Context, Node, Registration, TensorType, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet_text_ops.texts.code_points import table
+from oplet_text_ops.texts.code_points import scripts_of
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -24,11 +22,9 @@ def prepare(context: Context, node: Node) -> None:
 
 def bind(context: Context, node: Node) -> Thunk:
     points, output = node.inputs[0].data, node.outputs[0].data
-    starts, scripts = table()["script_starts"], table()["scripts"]
 
     def run() -> None:
-        found = scripts[np.searchsorted(starts, points, side="right") - 1]
-        output[...] = np.where((points >= 0) & (points < 0x110000), found, -1)
+        output[...] = scripts_of(points)
 
     return run
 

@@ -14,6 +14,7 @@ from oplet import Context, Node, Registration, TensorType, charge, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.strings import STRING
+from oplet_text_ops.attributes import options_of
 from oplet_text_ops.nodes import string_vector
 from oplet_text_ops.texts.decoding import decode_all
 from oplet_text_ops.texts.encodings import decoder, encoder, read_errors
@@ -23,7 +24,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 1)
     ensure_type(node.inputs[0], TensorType.STRING)
     ensure_type(node.outputs[0], TensorType.STRING)
-    options = node.custom_map()
+    options = options_of(node)
     node.prepared = (
         decoder(options.get("input_encoding")),
         encoder(options.get("output_encoding")),

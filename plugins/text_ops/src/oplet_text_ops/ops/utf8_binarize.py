@@ -15,6 +15,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.options import integer
+from oplet_text_ops.attributes import options_of
 
 #: What stands for bytes that are no UTF-8 until it is replaced: a surrogate, which no UTF-8 has.
 _MARK = 0xD800
@@ -29,7 +30,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_type(node.inputs[0], TensorType.STRING)
     ensure_type(node.outputs[0], TensorType.FLOAT32)
     ensure(node.inputs[0].ndim == 1, lambda: f"{node.inputs[0]} must be a vector.")
-    options = node.custom_map()
+    options = options_of(node)
     length, bits = (integer(options, key) for key in ("word_length", "bits_per_char"))
     replacement = integer(options, "replacement_char", least=-(2**31))
     ensure(length * bits < 2**31, lambda: f"{length} code points of {bits} bits are more than a row can have.")

@@ -13,7 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PLAIN", "PUNCTUATION", "WHITE_SPACE", "WHITE_SPACES", "contains", "kind_of", "kinds", "table", "white_space_bits"]
+__all__ = [
+    "PLAIN",
+    "PUNCTUATION",
+    "WHITE_SPACE",
+    "WHITE_SPACES",
+    "contains",
+    "kind_of",
+    "kinds",
+    "scripts_of",
+    "table",
+    "white_space_bits",
+]
 
 Array = NDArray[Any]
 #: The kinds of characters that words are parted at.
@@ -50,6 +61,24 @@ def kinds() -> NDArray[np.uint8]:
         found[first : last + 1] = PUNCTUATION
     found[[ord(space.decode()) for space in WHITE_SPACES]] = WHITE_SPACE
     return found
+
+
+def scripts_of(points: Array) -> Array:
+    """Return the script of each code point, numbered as in ICU; -1 for what is no code point."""
+    return _in_ranges(points, "script_starts", "scripts")
+
+
+def word_scripts_of(points: Array) -> Array:
+    """Return a number for the script of each code point as TensorFlow Text parts words by it; -1 for what is no code point.
+
+    Its ICU is newer than TensorFlow's own, and numbers here are none of ICU's: the same ones are of the same script.
+    """
+    return _in_ranges(points, "word_script_starts", "word_scripts")
+
+
+def _in_ranges(points: Array, starts: str, numbers: str) -> Array:
+    found = table()[numbers][np.searchsorted(table()[starts], points, side="right") - 1]
+    return np.where((points >= 0) & (points < 0x110000), found, -1)
 
 
 def contains(ranges: str, points: Array) -> Array:

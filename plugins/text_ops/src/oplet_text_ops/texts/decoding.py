@@ -13,6 +13,7 @@ from oplet import Context, Node, TensorType, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.strings import StringMeter
+from oplet_text_ops.attributes import options_of
 from oplet_text_ops.batches import parts
 from oplet_text_ops.nodes import give_all
 from oplet_text_ops.texts.encodings import Decoded, Errors, decoder, read_errors
@@ -30,7 +31,7 @@ def prepare_decoding(context: Context, node: Node, columns: Sequence[TensorType]
     ensure_type(node.outputs[0], TensorType.INT64, TensorType.INT32)
     for output, type in zip(node.outputs[1:], columns):
         ensure_type(output, type)
-    node.prepared = decoder(node.custom_map().get("input_encoding")), read_errors(node, controls=True)
+    node.prepared = decoder(options_of(node).get("input_encoding")), read_errors(node, controls=True)
     for output in node.outputs:
         context.set_dynamic(output)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from oplet import Node, ensure
 from oplet.kernels.options import flag, integer
 from oplet.kernels.strings import make_strings
+from oplet_text_ops.attributes import options_of
 from oplet_text_ops.texts.utf8 import ILL_FORMED, Joined, decode
 
 __all__ = ["Decoded", "Errors", "decoder", "encoder", "read_errors"]
@@ -64,7 +65,7 @@ def read_errors(node: Node, *, controls: bool) -> Errors:
     Raises:
         EnsureError: an option is missing or has a value that TensorFlow refuses.
     """
-    options = node.custom_map()
+    options = options_of(node)
     policy = options.get("errors", "replace")
     ensure(
         policy in ("strict", "replace", "ignore"),
