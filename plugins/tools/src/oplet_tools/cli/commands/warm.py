@@ -48,7 +48,7 @@ def warm(
     if done.waited:
         printer.line(f"Compiled the kernels of {done.waited} nodes in {done.seconds:.1f} seconds.", "bold")
     else:
-        printer.line("All kernels are there.", "bold")
+        printer.line("Nothing was to be compiled: each node has its best kernel already.", "bold")
 
 
 def _say_that_it_begins() -> Callable[[str, float], None]:
