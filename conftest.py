@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.kinds", "tests.durations", "tests.every_package", "tests.fixtures"]
+pytest_plugins = ["tests.kinds", "tests.durations", "tests.every_package", "tests.ended", "tests.fixtures"]
 
 #: TensorFlow, where it judges, uses the same kernels on every processor: without oneDNN it refuses or gets wrong some convolutions.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")

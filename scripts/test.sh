@@ -7,8 +7,11 @@ set -eu
 cd "$(dirname "$0")/.."
 venv=${OPLET_VENV:-.venv-test}
 requirements=${OPLET_REQUIREMENTS:-requirements-test.txt}
-. scripts/venv.sh
 . scripts/steps.sh
+# The first minutes are pip's, which says what it collects: a script that says nothing looks as if it hung.
+quiet="--progress-bar off"
+[ -x "$venv/bin/python" ] || echo "$(now): making $venv of $requirements (requirements-test.txt: 0.7 GB and some minutes)" >&2
+. scripts/venv.sh
 files=
 for file in $requirements; do files="$files -r $file"; done
 # shellcheck disable=SC2086 # each is a word of its own

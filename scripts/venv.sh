@@ -7,9 +7,9 @@ if [ ! -x "$venv/bin/python" ]; then
 fi
 install() {
     if "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
-        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
+        "$venv/bin/python" -m pip install ${quiet:---quiet} --disable-pip-version-check "$@"
     else
-        "$python" -m pip --python "$venv/bin/python" install --quiet --disable-pip-version-check "$@"
+        "$python" -m pip --python "$venv/bin/python" install ${quiet:---quiet} --disable-pip-version-check "$@"
     fi
 }
 install_known() {

@@ -91,7 +91,9 @@ class EveryPackage:
             )
 
         for folder in self._left_out:
-            terminalreporter.line(f"{folder}: not installed, and not tested; pip install -r requirements-dev.txt")
+            terminalreporter.line(
+                f"{folder}: not installed, and not tested; OPLET_REQUIREMENTS=requirements-dev.txt sh scripts/test.sh {folder} runs its tests"
+            )
         for line in self._not_run():
             terminalreporter.line(line)
 

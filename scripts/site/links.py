@@ -30,6 +30,7 @@ _BOOSTS = (
     ("contributing", 0.5),
     ("public-names", 0.3),
     ("operators", 0.5),
+    ("options", 0.5),
     ("licences", 0.2),
     ("", 2.0),
 )

@@ -49,6 +49,7 @@ GUIDES: dict[str, list[str]] = {
         "how-it-runs.md",
         "glossary.md",
         "operators.md",
+        "options.md",
         "numerics.md",
         "slow-operators.md",
         "differences.md",

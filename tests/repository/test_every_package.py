@@ -89,7 +89,10 @@ def test_who_tests_what_is_installed_is_told_what_is_not(tmp_path: Path) -> None
     }
     code, output = pytest_of(tmp_path, {**ALL, **absent}, "--installed", "-m", UNITS)
     assert code == 0, output
-    assert "plugins/two: not installed, and not tested; pip install -r requirements-dev.txt" in output
+    assert (
+        "plugins/two: not installed, and not tested; OPLET_REQUIREMENTS=requirements-dev.txt sh scripts/test.sh plugins/two runs its tests"
+        in output
+    )
     assert "sweeps: not run; .ci/run runs a tenth of them" in output
     assert "tests that make environments: not run" in output
     assert pytest_of(tmp_path, {}, "-m", UNITS)[0] != 0

@@ -41,6 +41,7 @@ _HOMES = {
     # Building models: what is given to a builder, checked by the functions of a module.
     "arguments": "oplet.model.builders",
     "misspelt_operator": "oplet.model.builders.operator_options",
+    "options_class": "oplet.model.builders.operator_options",
     # Values and types.
     "bytes_of": "oplet.ops.serving.work",
     "numpy_dtype": "oplet.ops.tensor",

@@ -11,6 +11,7 @@ from oplet.delegates.specifier import is_auto as is_auto
 from oplet.delegates.specifier import parse_delegate as parse_delegate
 from oplet.model.builders import arguments as arguments
 from oplet.model.builders.operator_options import misspelt_operator as misspelt_operator
+from oplet.model.builders.operator_options import options_class as options_class
 from oplet.model.control_dependencies import CONTROL_DEPENDENCIES as CONTROL_DEPENDENCIES
 from oplet.model.control_dependencies import decode_control_dependencies as decode_control_dependencies
 from oplet.model.control_dependencies import encode_control_dependencies as encode_control_dependencies

@@ -98,7 +98,11 @@ FUNCTIONS: dict[str, tuple[Callable[[], Callable[..., Any]], list[Any], list[str
     "run_op": (lambda: run_op, [one_op_model("Mine", [X], [X]), np.zeros(2, np.float32)], ["resize"]),
     "graph_model": (lambda: graph_model, [Graph({"x": X, "y": X}, "x", "y", [Op("RELU", "x", "y")])], ["signatures"]),
     "Graph": (lambda: lambda *given: graph_model(Graph(*given)), [{"x": X, "y": X}, "x", "y", [Op("RELU", "x", "y")], "n"], []),
-    "Op": (lambda: lambda *given: graph_model(Graph({"x": X, "y": X}, "x", "y", [Op(*given)])), ["RELU", "x", "y", None], []),
+    "Op": (
+        lambda: lambda *given: graph_model(Graph({"x": X, "y": X}, "x", "y", [Op(*given)])),
+        ["RELU", "x", "y", None, b""],
+        [],
+    ),
 }
 
 

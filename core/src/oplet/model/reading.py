@@ -40,8 +40,8 @@ def decoded(view: memoryview, where: str, unknown: list[str]) -> tables.Model:
     head = bytes(view[:32])
     if len(view) < _MINIMUM_SIZE:
         raise ModelError(
-            f"Model provided must have at least 7 bytes to hold identifier. {where[0].upper()}{where[1:]} has {len(view)}, "
-            f"so The model is not a valid Flatbuffer buffer; fetch it again."
+            f"Model provided must have at least 7 bytes to hold identifier; there are {len(view)} in {where}. "
+            f"The model is not a valid Flatbuffer buffer; fetch it again."
         )
     if head[4:8] != _IDENTIFIER:
         kind = next((words for start, words in _LOOKALIKES if head.startswith(start)), None)

@@ -23,15 +23,17 @@ class Op(NamedTuple):
 
     Attributes:
         op: a built-in operator's name, or a custom op's.
-        inputs: names of tensors, separated by blanks.
+        inputs: names of tensors, separated by blanks; "-" for an optional one that is left out.
         outputs: names of tensors, separated by blanks.
         options: the options table of a built-in operator.
+        custom_options: the options of a custom op: bytes, or a dict or list, which is encoded as FlexBuffers.
     """
 
     op: str
     inputs: str = ""
     outputs: str = ""
     options: Table | None = None
+    custom_options: bytes | Mapping[str, Any] | Sequence[Any] = b""
 
 
 class Graph(NamedTuple):
@@ -52,6 +54,8 @@ class Graph(NamedTuple):
     name: str = ""
 
 
+#: The name of an optional input that is left out.
+_LEFT_OUT = "-"
 _TENSORS = kinds.Kind(
     "a mapping from names to Specs, or to arrays for constants",
     lambda value: (
@@ -110,9 +114,15 @@ def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> 
             )
         subgraph.set_inputs(*_indices(at, graph.inputs, f"The inputs of graph {number}"))
         subgraph.set_outputs(*_indices(at, graph.outputs, f"The outputs of graph {number}"))
-        for op, inputs, outputs, options in graph.ops:
+        for op, inputs, outputs, options, custom_options in graph.ops:
             where = f"Op({op!r}, {inputs!r}, {outputs!r}) of graph {number}"
-            subgraph.add_operator(op, _indices(at, inputs, where), _indices(at, outputs, where), options)
+            subgraph.add_operator(
+                op,
+                _indices(at, inputs, where, optional=True),
+                _indices(at, outputs, where),
+                options,
+                custom_options=custom_options,
+            )
         indices.append(at)
     for key, number in (signatures or {}).items():
         if not 0 <= number < len(graphs):
@@ -130,14 +140,15 @@ def _check_graph(tensors: object, inputs: object, outputs: object, ops: object, 
 
 
 @kinds.takes("Op", op=kinds.OPERATOR, inputs=_TEXT, outputs=_TEXT, options=kinds.OPTIONS)
-def _check_op(op: object, inputs: object, outputs: object, options: object = None) -> None:
+def _check_op(op: object, inputs: object, outputs: object, options: object = None, custom_options: object = b"") -> None:
     """Check the types of an Op's fields: nothing else happens in the body, as a decorator makes the checks."""
 
 
-def _indices(at: Mapping[str, int], names: str, where: str) -> list[int]:
+def _indices(at: Mapping[str, int], names: str, where: str, *, optional: bool = False) -> list[int]:
+    left_out = _LEFT_OUT if optional and _LEFT_OUT not in at else None
     for name in names.split():
-        if name not in at:
+        if name not in at and name != left_out:
             raise ModelError(
                 f"{where} {'name' if where.startswith('The') else 'names'} '{name}', and there is no such tensor; there are {', '.join(at) or 'none'}."
             )
-    return [at[name] for name in names.split()]
+    return [-1 if name == left_out else at[name] for name in names.split()]

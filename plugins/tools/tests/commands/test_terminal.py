@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 import pytest
@@ -22,7 +23,10 @@ from rich.cells import cell_len
 
 from oplet.plugins.manager import PluginManager
 from oplet_tools.cli.app import COMMANDS as REGISTERED
+from oplet_tools.cli.console import Printer
+from oplet_tools.cli.main import _Formatter
 from oplet_tools.cli.plugin_commands import KNOWN
+from oplet_tools.cli.row_report import row_report
 from oplet_tools.cli.table_layout import Column, layout, parse_column
 
 words = st.text("ab ", max_size=40)
@@ -133,3 +137,29 @@ def test_marks_of_columns_are_read() -> None:
     assert parse_column("why it stays~") == Column("why it stays", False, True, 0)
     assert parse_column("90 %#?") == Column("90 %", True, False, 1)
     assert parse_column("") == Column("")
+
+
+def test_an_optional_column_that_says_nothing_is_left_out_and_others_stay(capsys: pytest.CaptureFixture[str]) -> None:
+    Printer(wide=True).table("", ["name", "got??", "fix~", "error#?"], [("x", "", "", ""), ("y", "", "", "3")])
+    assert capsys.readouterr().out.split()[:3] == ["name", "fix", "error"]
+
+
+def test_the_error_of_a_row_names_the_row_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with row_report(False, bar=False) as report:
+        report.failed("a.jsonl:1", "'a.jsonl:1' has no value for the input 'x'; it has nothing.")
+        report.failed("a.jsonl:2", "The model refuses it.")
+    said = capsys.readouterr().err
+    assert said.splitlines() == [
+        "oplet: a.jsonl:1 has no value for the input 'x'; it has nothing.",
+        "oplet: a.jsonl:2: The model refuses it.",
+    ]
+
+
+def test_warnings_are_wrapped_for_a_terminal_as_errors_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = logging.LogRecord("oplet", logging.WARNING, "", 0, "word " * 60, None, None)
+    assert len(_Formatter().format(record).splitlines()) == 1
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = _Formatter().format(record).splitlines()
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 80

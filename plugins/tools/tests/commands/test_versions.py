@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.places import ROOT
 
 from oplet import ModelBuilder
 from oplet.schema.options import AddOptions
+from oplet_tools.describing.option_fields import options_page
 from oplet_tools.describing.versions import describe_versions, problems_with
 
 
@@ -119,3 +121,12 @@ def test_what_is_no_model_is_one_line(oplet, tmp_path):
         assert ran.code == 1
         assert ran.err.startswith("oplet: ")
         assert ran.err.count("\n") == 1
+
+
+def test_the_page_of_options_is_what_the_schema_says_today() -> None:
+    page = options_page()
+    assert "| FULLY_CONNECTED | 14 | `FullyConnectedOptions` |" in page
+    assert "keep_num_dims: False (since 5)" in page
+    assert (ROOT / "docs" / "options.md").read_text("utf-8") == page, (
+        "run python -m oplet_tools.describing.option_fields > docs/options.md"
+    )

@@ -96,6 +96,9 @@ def test_a_name_that_is_none_is_refused(tmp_path, name):
 def test_a_built_in_operator_needs_the_switch_and_the_switch_a_built_in_operator(tmp_path):
     with pytest.raises(ScaffoldError, match="RELU is a built-in operator; --builtin"):
         new_op("RELU", tmp_path / "package")
+    for meant, name in (("SOFTMAX", "softmax"), ("CONV_2D", "Conv2d"), ("FULLY_CONNECTED", "FULLY_CONECTED")):
+        with pytest.raises(ScaffoldError, match=f"called '{name}'; did you mean {meant}\\?"):
+            new_op(name, tmp_path / "x", builtin=True)
     with pytest.raises(ScaffoldError, match="no built-in operator called 'Atan'"):
         new_op("Atan", tmp_path / "package", builtin=True)
 

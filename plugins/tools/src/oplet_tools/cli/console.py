@@ -49,7 +49,8 @@ class Printer:
 
         Args:
             title: a heading; "" for none.
-            columns: the titles; "name#" for numbers, "name~" for text that may be wrapped, "name?" for what narrow terminals leave out.
+            columns: the titles; "name#" for numbers, "name~" for text that may be wrapped, "name?" for what narrow terminals leave out, and all
+                where no row has it.
             rows: the cells.
         """
         if title:
@@ -57,6 +58,13 @@ class Printer:
             self.line(title, "bold")
         parsed = [parse_column(column) for column in columns]
         texts = [[plain(str(cell)) for cell in row] for row in rows]
+        # A column that narrow terminals may lack, and that says nothing of any row, is left out everywhere.
+        told = [
+            number
+            for number, column in enumerate(parsed)
+            if not column.optional or not texts or any(row[number] for row in texts)
+        ]
+        parsed, texts = [parsed[number] for number in told], [[row[number] for number in told] for row in texts]
         if self._wide:
             self._print_table(parsed, texts)
             return

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Sequence
 
 from oplet.errors import OpletError, text_of
-from oplet.texts import one_line
 
 __all__ = ["main"]
 
@@ -39,15 +39,23 @@ def _message(error: Exception) -> str:
     if isinstance(error, OpletError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        return f"{_place(error.filename)}: {error.strerror}" if error.filename else error.strerror
     return f"unexpected {text_of(error, named=True)} (--debug shows where; please report it)"
 
 
+def _place(name: object) -> str:
+    """Return the path of a failed file operation; of a folder that is only called ".", the whole path."""
+    text = os.fsdecode(name) if isinstance(name, (str, bytes, os.PathLike)) else str(name)
+    return os.path.abspath(text) if text in (".", "..") else text
+
+
 class _Formatter(logging.Formatter):
-    """Formats records as one line, with control characters escaped."""
+    """Formats records as lines on standard error are, wrapped where that is a terminal, with control characters escaped."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return f"oplet: {record.levelname.lower()}: {one_line(record.getMessage())}"
+        from oplet_tools.cli.notices import said
+
+        return said(f"{record.levelname.lower()}: {record.getMessage()}")
 
 
 def _log_to_stderr() -> None:

@@ -14,7 +14,7 @@ from oplet.texts import one_line
 if TYPE_CHECKING:
     from oplet_tools.running.values.notices import Notice
 
-__all__ = ["NoticePrinter", "say"]
+__all__ = ["NoticePrinter", "said", "say"]
 
 _RANDOM = "random"
 #: Kinds of notices that are warnings.
@@ -51,7 +51,12 @@ class NoticePrinter:
 
 def say(text: str) -> None:
     """Print one line on standard error, after the program's name; a terminal gets it wrapped between words."""
+    typer.echo(said(text), err=True)
+
+
+def said(text: str) -> str:
+    """Return one line for standard error, after the program's name; wrapped between words for a terminal."""
     line = f"oplet: {one_line(text)}"
     if sys.stderr.isatty():
         line = textwrap.fill(line, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
-    typer.echo(line, err=True)
+    return line

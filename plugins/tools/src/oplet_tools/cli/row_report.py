@@ -63,7 +63,8 @@ class RowReport:
         """Print the error of a row, unless too many were printed already."""
         self._failed += 1
         if self._failed <= _MOST_ERRORS:
-            self._write(f"{shown(name)}: {error}")
+            again = f"'{name}' "  # many errors begin with what they are about
+            self._write(f"{shown(name)} {error[len(again) :]}" if error.startswith(again) else f"{shown(name)}: {error}")
         elif self._failed == _MOST_ERRORS + 1:
             self._write("more rows failed; the results have their errors")
 

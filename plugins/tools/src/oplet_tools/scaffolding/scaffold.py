@@ -13,7 +13,7 @@ from typing import NamedTuple
 from oplet import write_atomically
 from oplet.errors import OpletError
 from oplet.schema.enums import BuiltinOperator
-from oplet.toolkit import OwnFolder
+from oplet.toolkit import OwnFolder, misspelt_operator
 
 __all__ = ["Names", "ScaffoldError", "new_delegate", "new_op"]
 
@@ -85,8 +85,10 @@ def new_op(name: str, directory: Path | None = None, *, builtin: bool = False, l
     """
     if builtin:
         if name not in BuiltinOperator.__members__:
+            meant = misspelt_operator(name) or misspelt_operator(name.upper())
+            close = f"did you mean {meant}? Their" if meant else "their"
             raise ScaffoldError(
-                f"There is no built-in operator called '{name}'; their names are those of the schema: CONV_2D, ADD."
+                f"There is no built-in operator called '{name}'; {close} names are those of the schema: CONV_2D, ADD."
             )
     elif not _OP_NAME.fullmatch(name):
         raise ScaffoldError(f"'{name}' cannot be an op's name here: give letters, digits, '_', '-' and '.', a letter first.")

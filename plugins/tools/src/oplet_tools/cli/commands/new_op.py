@@ -49,5 +49,12 @@ def print_next_steps(folder: Path, *needs: str) -> None:
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         printer.line(str(file))
     printer.line()
+    if drafts := [file for file in folder.glob("src/*/__init__.py") if "\nFINISHED = False\n" in file.read_text("utf-8")]:
+        # The tests pass, pip installs it, and no model has it: that is to be known before.
+        printer.line(
+            f"It is a draft, which runs no model: once its kernel computes what the op means, set FINISHED = True in {drafts[0]}.",
+            "yellow",
+        )
+        printer.line()
     first = install_first("oplet-testing", *needs)
     printer.line(f'{first}cd {folder} && pip install -e ".[test]" && pytest', "bold")
