@@ -41,7 +41,9 @@ def test_each_name_has_one_maker_and_each_row_says_both() -> None:
     patterns = [pattern for maker in makers() for pattern in maker.patterns]
     assert len(patterns) == len(set(patterns)) > 20
     for maker in makers():
-        assert maker.made and maker.remedy and not maker.remedy.endswith("."), maker
+        assert maker.made, maker
+        assert maker.remedy, maker
+        assert not maker.remedy.endswith("."), maker
         assert "pip install" not in maker.remedy, "a message advises to install nothing that is not of this project"
 
 
