@@ -53,7 +53,8 @@ class Context:
     restarts: int = 0
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
-        """Set a tensor's shape: an output or temporary in `prepare`, a dynamic output in `invoke`.
+        """Set a tensor's shape: an output or temporary in `prepare`, a dynamic output in `invoke`. In `prepare` also that of scratch
+        memory that the file names: an input of a custom op that is no constant and that no node writes (Vela, xcore).
 
         In `invoke`, `data` is then a new array of this shape, or the existing one if it has this shape.
 

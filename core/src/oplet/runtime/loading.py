@@ -25,7 +25,7 @@ from oplet.plugins.selection import selecting_environment
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema import tables
 from oplet.schema.columns import Columns, LazyTables, as_lazy_tables
-from oplet.schema.enums import TensorType
+from oplet.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -131,7 +131,20 @@ def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: Memo
             node.shared = values
     inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
     outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
+    for tensor in _scratch(table, nodes, inputs):
+        tensor.is_variable = True  # it has memory of its own, which its node may write
+        tensor.allocation = Allocation.PERSISTENT
     return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, observable_tensors(model.lazy_root, index))
+
+
+def _scratch(table: tables.SubGraph, nodes: Sequence[Node], inputs: Sequence[int]) -> list[Tensor]:
+    """Return the inputs of custom ops that nothing writes and that have no value: memory for their kernels to work in."""
+    read = [tensor for node in nodes if node.op is BuiltinOperator.CUSTOM for tensor in node.inputs if tensor is not None]
+    found = [tensor for tensor in read if tensor.allocation is Allocation.ARENA]
+    if not found:
+        return []
+    given = made_tensors(table).union(inputs)
+    return [tensor for tensor in dict.fromkeys(found) if tensor.index not in given]
 
 
 def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount) -> list[Tensor]:
