@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -168,6 +168,13 @@ class Interpreter(Descriptions):
             model.release_pages()
         for delegate in delegates:
             self.modify_graph_with_delegate(delegate)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Refuse to be pickled or copied, as a program that sends its interpreter to other processes meant something else."""
+        raise TypeError(
+            f"An interpreter cannot be pickled or copied: it holds memory, threads and kernels of this process. For {self.model.name} make "
+            "one in each process or thread, or use oplet.Predictor, which can be pickled and opens its own in each of them."
+        )
 
     # Running -------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from oplet.model.save.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
 from oplet.ops.shared_values import NodeValues, SharedValues, address_of
 from oplet.ops.strings import strings_nbytes
-from oplet.ops.tensor import Allocation, Array, Quantization, Tensor, numpy_dtype
+from oplet.ops.tensor import Allocation, Array, DeclaredShape, Quantization, Tensor, numpy_dtype
 from oplet.plugins.selection import selecting_environment
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema import tables
@@ -180,6 +180,10 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
     return tensors
 
 
+def _signature(stated: tuple[int, ...]) -> tuple[int, ...]:
+    return stated if -1 in stated else DeclaredShape(stated)
+
+
 def _without_bytes(tensor: Tensor) -> Tensor:
     """Return a copy of a tensor without the constant data that the file has for it: a node writes the tensor."""
     return Tensor(
@@ -197,7 +201,7 @@ def _load_tensor(model: Model, index: int, table: tables.Tensor, memory: MemoryA
     signature = table.shape_signature
     tensor = Tensor(index, table.name or "", table.type, shape)
     if signature is not None and len(signature):
-        tensor.shape_signature = tuple(signature.tolist())
+        tensor.shape_signature = _signature(tuple(signature.tolist()))
     if (params := table.quantization) is not None and params.scale is not None:
         tensor.quantization = _quantization(params.scale, params.zero_point, params.quantized_dimension)
     tensor.sparsity = table.sparsity
@@ -217,7 +221,7 @@ def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tenso
         tensors[index] = Tensor(index, name or "", type, shapes.setdefault(shape, shape) if shape else ())
     for index, signature in zip(numbers, values["shape_signature"].tuples() if "shape_signature" in values else ()):
         if signature:
-            tensors[index].shape_signature = signature
+            tensors[index].shape_signature = _signature(signature)
     for index, sparsity in zip(numbers, values.get("sparsity", ())):
         tensors[index].sparsity = sparsity
     for index, is_variable in zip(numbers, values.get("is_variable", ())):
