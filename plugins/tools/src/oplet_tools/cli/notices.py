@@ -35,6 +35,10 @@ class NoticePrinter:
         """Print a warning."""
         self._say(f"warning: {text}")
 
+    def say(self, text: str) -> None:
+        """Print a notice of the program's own."""
+        self._say(text)
+
     def _say(self, text: str) -> None:
         if not self._quiet:
             say(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -45,7 +45,13 @@ def preview(value: Value) -> str:
 
 
 def highest_scores(
-    result: RunResult, count: int, labels: Sequence[str], file: str, complain: Callable[[str], None]
+    result: RunResult,
+    count: int,
+    labels: Sequence[str],
+    file: str,
+    complain: Callable[[str], None],
+    attached: Mapping[str, Sequence[str]] | None = None,
+    without: Collection[str] = (),
 ) -> dict[str, list[Score]]:
     """Return the highest scores of every output that is one row of numbers, by the output's name.
 
@@ -54,25 +60,37 @@ def highest_scores(
         labels: labels of the scores, in order.
         file: the labels' file, for messages.
         complain: called with a message if there are too many or too few labels.
+        attached: labels of outputs in the model's own file, by the output's name, where `labels` is empty.
+        without: names of outputs that are left out.
 
     Raises:
         TensorError: there is no such output, or its quantization cannot be applied.
     """
     rows = [value for value in result.outputs if 1 < value.array.size == max(value.array.shape, default=1)]
-    if not rows:
+    rows = [value for value in rows if value.name not in without]
+    if not rows and not without:
         raise TensorError("No output is one row of scores, so there is nothing that --top and --labels could name.")
+    found = {}
     for value in rows:
         if labels and len(labels) != value.array.size:
             complain(f"'{file}' has {len(labels)} labels for {value.array.size} scores.")
-    return {value.name: top_scores(value.array, value.details, count, labels, raw=value.raw) for value in rows}
+        named = labels or (attached or {}).get(value.name, ())
+        found[value.name] = top_scores(value.array, value.details, count, named, raw=value.raw)
+    return found
 
 
-def as_json(result: RunResult, written: str, top: dict[str, list[Score]] | None) -> dict[str, Any]:
+def as_json(
+    result: RunResult,
+    written: str,
+    top: dict[str, list[Score]] | None,
+    detections: Sequence[Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
     """Return the result of a run, for JSON.
 
     Args:
         written: the file with the outputs' values; "" to include the values here.
         top: the result of `highest_scores`, None to leave scores out.
+        detections: what a detector has found, None to leave it out.
 
     Raises:
         TensorError: an output's quantization cannot be applied.
@@ -90,6 +108,7 @@ def as_json(result: RunResult, written: str, top: dict[str, list[Score]] | None)
             {**_as_json(value), **({} if written else {"values": as_lists(value.displayed)})} for value in result.outputs
         ],
         **({} if top is None else {"top": {name: list(map(asdict, scores)) for name, scores in top.items()}}),
+        **({} if detections is None else {"detections": list(detections)}),
         **({"written": written} if written else {}),
     }
 

@@ -29,6 +29,7 @@ from oplet_tools.running.values.result_sizes import MOST_RESULT_BYTES
 if TYPE_CHECKING:
     from oplet_tools.cli.console import Printer
     from oplet_tools.cli.settings import Settings
+    from oplet_tools.running.detections import Detection
     from oplet_tools.running.many.run import ManyOptions
     from oplet_tools.running.outputs import Score
     from oplet_tools.running.run import RunResult
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _DEFAULT_TOP = 5
+#: The most boxes that a table shows.
+_MOST_BOXES = 20
 #: Suffixes of results that only many rows have.
 _ROW_SUFFIXES = (".jsonl", ".ndjson", ".csv", ".parquet")
 #: The exit status of a run on many rows of which some failed, and of one that Ctrl-C ended.
@@ -198,10 +201,12 @@ def run(
     if asked or has_many_rows(inputs or ()) or (output is not None and output.suffix.lower() in _ROW_SUFFIXES):
         on_rows()
         return
+    from oplet import Model
     from oplet.toolkit import check_target
     from oplet_tools.cli.commands.tune import delegates_of
     from oplet_tools.cli.console import Printer, print_json
     from oplet_tools.cli.notices import NoticePrinter
+    from oplet_tools.running.detections import attached_labels, detections, detector_of
     from oplet_tools.running.formatting import as_json, highest_scores
     from oplet_tools.running.inputs import RowsError
     from oplet_tools.running.outputs import check_suffix, read_labels, save_outputs
@@ -237,15 +242,27 @@ def run(
         check_result_bytes(arrays, max_result_bytes, as_text=as_text, padded=True, real=not raw)
     if output is not None:
         save_outputs({value.name: value.displayed for value in result.outputs}, output)
+    opened = Model.open(model, use_mmap=mmap)
+    detector = None if raw else detector_of(opened, result, notify.warn, notify.say)
+    known = {} if names else attached_labels(opened, result, notify.warn, notify.say)
     wanted = top is not None or labels is not None
-    highest = highest_scores(result, top or _DEFAULT_TOP, names, str(labels), notify.warn) if wanted else None
+    apart = detector.outputs if detector is not None else ()
+    highest = None
+    if wanted or known:
+        named = result if wanted else replace(result, outputs=[value for value in result.outputs if value.name in known])
+        highest = highest_scores(named, top or _DEFAULT_TOP, names, str(labels), notify.warn, known, apart) or None
+    boxes = [] if detector is None else detections(detector, result.outputs, names)[:top]
     if json:
-        print_json(as_json(result, str(output or ""), highest))
+        print_json(
+            as_json(result, str(output or ""), highest, [box.as_dict() for box in boxes] if detector is not None else None)
+        )
         return
     printer = Printer()
     _print_values(printer, result, seed)
     if highest is not None:
-        _print_top(printer, highest, bool(names))
+        _print_top(printer, highest)
+    if detector is not None:
+        _print_detections(printer, boxes)
     if output is not None:
         printer.line()
         printer.line(f"written to {output}", "dim")
@@ -302,8 +319,14 @@ def _print_values(printer: Printer, result: RunResult, seed: int) -> None:
     printer.table("outputs", ["name", "type", "shape", "values"], [(*describe_value(v), preview(v)) for v in result.outputs])
 
 
-def _print_top(printer: Printer, top: dict[str, list[Score]], labelled: bool) -> None:
-    first = 0 if labelled else 1
+def _print_top(printer: Printer, top: dict[str, list[Score]]) -> None:
     for name, scores in top.items():
+        first = 0 if any(score.label for score in scores) else 1
         cells = [(score.label, f"{score.value:.6g}", score.index)[first:] for score in scores]
         printer.table(f"{name}: the highest", ["label", "score#", "index#"][first:], cells)
+
+
+def _print_detections(printer: Printer, found: Sequence[Detection]) -> None:
+    rows = [(each.label, each.class_, f"{each.score:.6g}", *(f"{edge:.4g}" for edge in each.box)) for each in found[:_MOST_BOXES]]
+    title = "detections" if len(rows) == len(found) else f"detections: the highest of {len(found)}"
+    printer.table(title, ["label?", "class#", "score#", "top#", "left#", "bottom#", "right#"], rows)

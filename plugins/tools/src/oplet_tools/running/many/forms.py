@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from oplet.errors import TensorError
-from oplet.texts import shown
 from oplet_predictor import Column, Lent
 from oplet_tools.running.many.keeping.results import OutputForm
-from oplet_tools.running.metadata.labels import labels_of
+from oplet_tools.running.metadata.labels import fitting_labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,18 +77,5 @@ def _attached(lent: Lent, column: Column, size: int, reporter: _Tells) -> Sequen
     if column.index not in opened.subgraph.outputs:
         return ()
     position = opened.subgraph.outputs.index(column.index)
-    try:
-        found = labels_of(opened.interpreter.model, opened.subgraph.index, position)
-    except TensorError as error:
-        reporter.warn(str(error))
-        return ()
-    if found is None:
-        return ()
-    file = shown(found.file)
-    if len(found.labels) != size:
-        reporter.warn(
-            f"'{file}' in the model's metadata has {len(found.labels)} labels for {size} scores of '{column.name}', and is not used."
-        )
-        return ()
-    reporter.say(f"output '{column.name}': labels of '{file}', as the model's metadata say")
-    return found.labels
+    model, index = opened.interpreter.model, opened.subgraph.index
+    return fitting_labels(model, index, position, column.name, size, reporter.warn, reporter.say)

@@ -17,6 +17,7 @@ from oplet.schema.table import Table, int8, string, tables, union, vector
 __all__ = [
     "AXIS_LABELS",
     "ENTRY",
+    "VALUE_LABELS",
     "AssociatedFile",
     "ModelMetadata",
     "NormalizationOptions",
@@ -30,6 +31,8 @@ __all__ = [
 ENTRY = "TFLITE_METADATA"
 #: AssociatedFileType: a label for each index along an axis, such as the classes of a classifier.
 AXIS_LABELS = 2
+#: The same: a label for each value of a tensor, such as the classes that a detector finds.
+VALUE_LABELS = 3
 
 
 class AssociatedFile(Table):
