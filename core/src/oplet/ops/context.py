@@ -46,6 +46,8 @@ class Context:
 
     #: Number of threads that a kernel may use.
     num_threads: int = 1
+    #: The folder that the program lets the model save and restore variables in; None for nowhere.
+    checkpoint_folder: str | None = None
     #: Number of iterations after which a loop is refused as endless.
     max_while_iterations: int = 10_000_000
     #: Number of times that a caller restarted this subgraph. A kernel with a state of its own that `prepare` initializes, such as a

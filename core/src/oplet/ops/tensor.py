@@ -109,14 +109,6 @@ class Allocation(Enum):
     COMPUTED = "computed"  #: a constant that is computed while the graph is prepared
 
 
-class DeclaredShape(tuple[int, ...]):
-    """A shape signature that a file states though no dimension of it is free. Files leave such ones out as a rule, and what is described
-    as a tensor's signature then follows its present shape.
-    """
-
-    __slots__ = ()
-
-
 class Quantization:
     """Quantization of a tensor: real = scale * (value - zero_point).
 
@@ -197,7 +189,7 @@ class Tensor:
         type: its element type.
         dtype: the numpy dtype of `data`.
         shape: the present shape.
-        shape_signature: the shape in the model, -1 where a dimension is free; a `DeclaredShape` where the file states one without any.
+        shape_signature: the shape in the model, -1 where a dimension is free.
         quantization: scales and zero points, None if it is not quantized.
         sparsity: how a sparse constant is stored, None if it is dense.
         is_variable: whether its value is kept between runs.

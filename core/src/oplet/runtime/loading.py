@@ -20,12 +20,12 @@ from oplet.model.save.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
 from oplet.ops.shared_values import NodeValues, SharedValues, address_of
 from oplet.ops.strings import strings_nbytes
-from oplet.ops.tensor import Allocation, Array, DeclaredShape, Quantization, Tensor, numpy_dtype
+from oplet.ops.tensor import Allocation, Array, Quantization, Tensor, numpy_dtype
 from oplet.plugins.selection import selecting_environment
-from oplet.runtime.subgraph import Subgraph
+from oplet.runtime.subgraph import Subgraph, provide_scratch, stated_signature
 from oplet.schema import tables
 from oplet.schema.columns import Columns, LazyTables, as_lazy_tables
-from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.schema.enums import TensorType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,7 +45,7 @@ __all__ = [
     "unpack",
 ]
 
-#: The types whose values have the same layout in a file as in memory.
+#: Types with the same layout in a file as in memory.
 _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
 
@@ -131,20 +131,8 @@ def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: Memo
             node.shared = values
     inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
     outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
-    for tensor in _scratch(table, nodes, inputs):
-        tensor.is_variable = True  # it has memory of its own, which its node may write
-        tensor.allocation = Allocation.PERSISTENT
+    provide_scratch(table, nodes, inputs)
     return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, observable_tensors(model.lazy_root, index))
-
-
-def _scratch(table: tables.SubGraph, nodes: Sequence[Node], inputs: Sequence[int]) -> list[Tensor]:
-    """Return the inputs of custom ops that nothing writes and that have no value: memory for their kernels to work in."""
-    read = [tensor for node in nodes if node.op is BuiltinOperator.CUSTOM for tensor in node.inputs if tensor is not None]
-    found = [tensor for tensor in read if tensor.allocation is Allocation.ARENA]
-    if not found:
-        return []
-    given = made_tensors(table).union(inputs)
-    return [tensor for tensor in dict.fromkeys(found) if tensor.index not in given]
 
 
 def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount) -> list[Tensor]:
@@ -153,7 +141,7 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
     Args:
         model: the model.
         subgraph: the subgraph's table.
-        memory: the memory account, which counts constants that are no views of the file.
+        memory: counts constants that are no views of the file.
     """
     rows = as_lazy_tables(subgraph.tensors)
     tensors: list[Tensor] = [None] * len(rows)  # type: ignore[list-item]
@@ -180,10 +168,6 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
     return tensors
 
 
-def _signature(stated: tuple[int, ...]) -> tuple[int, ...]:
-    return stated if -1 in stated else DeclaredShape(stated)
-
-
 def _without_bytes(tensor: Tensor) -> Tensor:
     """Return a copy of a tensor without the constant data that the file has for it: a node writes the tensor."""
     return Tensor(
@@ -198,10 +182,9 @@ def _without_bytes(tensor: Tensor) -> Tensor:
 
 def _load_tensor(model: Model, index: int, table: tables.Tensor, memory: MemoryAccount) -> Tensor:
     shape = () if table.shape is None else tuple(table.shape.tolist())
-    signature = table.shape_signature
     tensor = Tensor(index, table.name or "", table.type, shape)
-    if signature is not None and len(signature):
-        tensor.shape_signature = _signature(tuple(signature.tolist()))
+    if (signature := table.shape_signature) is not None and len(signature):
+        tensor.shape_signature = stated_signature(tuple(signature.tolist()))
     if (params := table.quantization) is not None and params.scale is not None:
         tensor.quantization = _quantization(params.scale, params.zero_point, params.quantized_dimension)
     tensor.sparsity = table.sparsity
@@ -221,7 +204,7 @@ def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tenso
         tensors[index] = Tensor(index, name or "", type, shapes.setdefault(shape, shape) if shape else ())
     for index, signature in zip(numbers, values["shape_signature"].tuples() if "shape_signature" in values else ()):
         if signature:
-            tensors[index].shape_signature = _signature(signature)
+            tensors[index].shape_signature = stated_signature(signature)
     for index, sparsity in zip(numbers, values.get("sparsity", ())):
         tensors[index].sparsity = sparsity
     for index, is_variable in zip(numbers, values.get("is_variable", ())):
@@ -331,8 +314,8 @@ def _read_constant(
     """Return a constant's values, flat if it is stored sparse: a view of the file, or a copy for strings and packed types.
 
     Raises:
-        LimitError: unpacked, the values would take more memory than is allowed.
-        ModelError: the type cannot be a constant, or the strings are damaged.
+        LimitError: unpacked, they would take more memory than is allowed.
+        ModelError: the type cannot be a constant, or strings are damaged.
     """
     if type in _PLAIN and not sparse:
         array: Array = np.ndarray(shape, numpy_dtype(type), raw)

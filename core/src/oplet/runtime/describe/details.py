@@ -10,8 +10,8 @@ import numpy as np
 from oplet.errors import SignatureError
 from oplet.model.verify.signatures import named_tensors, stale_names
 from oplet.ops.context import Node
-from oplet.ops.tensor import DeclaredShape, Tensor
-from oplet.runtime.subgraph import Subgraph, find_tensor
+from oplet.ops.tensor import Tensor
+from oplet.runtime.subgraph import DeclaredShape, Subgraph, find_tensor
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 from oplet.schema.tables import DimensionMetadata, SparsityParameters
