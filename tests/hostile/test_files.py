@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +70,13 @@ def test_a_root_offset_outside_the_file_is_refused(offset: int) -> None:
     refusal(load(struct.pack("<I", offset) + base()[4:]), f"root offset leads outside the file, to {offset}")
 
 
+def zipped(name: str) -> bytes:
+    """A zip archive whose first file has this name."""
+    with zipfile.ZipFile(file := io.BytesIO(), "w") as archive:
+        archive.writestr(name, bytes(40))
+    return file.getvalue()
+
+
 LOOKALIKES = {
     "pb": (b"\x08\x01\x12\x04abcdefgh", "SavedModel protobuf"),
     "zip": (b"PK\x03\x04aaaabbbb", "zip archive"),
@@ -76,6 +85,19 @@ LOOKALIKES = {
     "h5": (b"\x89HDF\r\n\x1a\n12345678", "HDF5"),
     "gzip": (b"\x1f\x8b\x08\x00aaaabbbb", "gzip"),
     "onnx": (b"\x08\x07\x12\x07pytorch\x1a", "ONNX"),
+    "litertlm": (b"LITERTLM\x01\0\0\0\x05\0\0\0", "LiteRT-LM file"),
+    "task": (zipped("face_detector.tflite"), r"MediaPipe's .task, whose first file is 'face_detector.tflite'"),
+    "task of a language model": (zipped("TF_LITE_PREFILL_DECODE"), "MediaPipe's .task"),
+    "keras": (zipped("config.json"), "a zip archive; a Keras"),
+    "zip of an endless name": (b"PK\x03\x04" + b"\xff" * 40 + b"x" * 70_000, "a zip archive"),
+    "html after blank lines": (b"\r\n\n   <!DOCTYPE HTML><html></html>", "HTML page"),
+    "html after a mark": (b"\xef\xbb\xbf<HTML><head></head>", "HTML page"),
+    "html far behind": (b"\n" * 1000 + b"<html>", "HTML page"),
+    "lfs after a mark": (b"\xef\xbb\xbfversion https://git-lfs.github.com/spec/v1\r\noid", "Git LFS pointer"),
+    "lfs after a blank line": (b"\nversion https://git-lfs.github.com/spec/v1\noid", "Git LFS pointer"),
+    "annex": (b"/annex/objects/SHA256E-s5--abc.tflite\n", "git-annex pointer"),
+    "gguf": (b"GGUF\x03\0\0\0\0\0\0\0", "GGUF"),
+    "blanks": (b" " * 9000, "another kind of file"),
     "text": (b"hello, this is not a model", "another kind of file"),
 }
 

@@ -113,7 +113,13 @@ class OpletError(Exception):
     Args:
         args: the message. It may contain untrusted names: unprintable characters are escaped, and beyond 8000 characters its
             middle is left out.
+
+    Attributes:
+        node: the index, the op and the version of the node that it is about; None if it is about no node. Where a node calls a
+            subgraph, the error of the node inside is its cause (`__cause__`).
     """
+
+    node: tuple[int, str, int] | None = None
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(plain(arg, LONGEST) if isinstance(arg, str) else arg for arg in args))

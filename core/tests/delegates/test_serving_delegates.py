@@ -201,6 +201,20 @@ def test_reports_name_its_package(negating: Any, tmp_path: Any) -> None:
     assert manager.advice("NegAll").startswith("The delegate negates of oplet-neg 1.0 serves it in interpreters")
 
 
+def test_reports_ask_the_delegate_about_each_node(negating: Any, tmp_path: Any) -> None:
+    path = tmp_path / "m.tflite"
+    path.write_bytes(model("NegAll", "NegNothing"))
+    manager = negating.manager()
+    found = {each.op: each for each in diagnose(path, manager)}
+    assert found["NegAll"].is_served
+    assert not found["NegNothing"].is_served
+    assert (found["NegNothing"].provider, found["NegNothing"].package) == ("", "")
+    assert found["NegNothing"].fix == "The delegate negates leaves it alone: there is nothing to negate."
+    described = {op["op"]: op for op in inspect_model(path, manager)["ops"]}
+    assert (described["NegAll"]["distribution"], described["NegNothing"]["distribution"]) == ("oplet-neg", "")
+    assert described["NegNothing"]["advice"] == "the delegate negates leaves it alone: there is nothing to negate"
+
+
 @pytest.mark.parametrize("serves", ["Flex*", [""], ["*"], [3]])
 def test_what_is_no_list_of_names_is_refused(serves: Any) -> None:
     with pytest.raises(DelegateError, match="give a list of custom ops' names"):

@@ -104,7 +104,8 @@ def test_a_union_member_of_a_later_schema_is_refused_when_written() -> None:
 @pytest.mark.parametrize(
     ("slots", "what"),
     [
-        ({3: b"\x0b"}, "member 11 of the union Operator.builtin_options, which has no value"),
+        ({3: b"\x0b"}, ""),
+        ({3: b"\xfa"}, "member 250 of the union Operator.builtin_options, which has no value"),
         ({3: b"\0"}, ""),
         ({4: b"\x04\0\0\0"}, "a value of no type in the union Operator.builtin_options"),
     ],

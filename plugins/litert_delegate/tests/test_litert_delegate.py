@@ -423,6 +423,42 @@ def test_what_litert_dies_on_it_does_not_see(op: str, tensors: list[Any], why: s
     assert why in refuses(node, ())
 
 
+@pytest.mark.parametrize(
+    ("op", "inputs", "output", "options", "taken"),
+    [
+        ("RFFT2D", [Spec(F32, [1, 80]), np.array([1, 80], np.int32)], Spec("complex64", [1, 41]), None, False),
+        ("RFFT2D", [Spec(F32, [1, 64]), np.array([1, 64], np.int32)], Spec("complex64", [1, 33]), None, True),
+        ("RFFT2D", [Spec(F32, [1, 64]), Spec("int32", [2])], Spec("complex64", [1, 33]), None, False),
+        ("SQUARED_DIFFERENCE", [Spec("int16", [3], 0.1, 0)] * 2, Spec("int16", [3], 0.1, 0), None, False),
+        ("SQUARED_DIFFERENCE", [Spec("int8", [3], 0.1, 0)] * 2, Spec("int8", [3], 0.1, 0), None, True),
+        *(
+            (
+                "CONV_2D",
+                [
+                    Spec("int16", [1, 2, 2, 1], 0.1, 0),
+                    Spec("int8", [1, 1, 1, 1], [0.1], [0], 0, data=np.ones((1, 1, 1, 1), np.int8)),
+                    Spec("int32", [1], [0.01], [0], 0, data=np.ones(1, np.int32)),
+                ],
+                Spec("int16", [1, 2, 2, 1], 0.1, 0),
+                Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1, **said),
+                bool(said),
+            )
+            for said in ({}, {"quantized_bias_type": TensorType.INT32})
+        ),
+    ],
+)
+def test_what_oplet_runs_and_litert_does_not_stays_with_oplet(
+    op: str, inputs: list[Any], output: Any, options: Any, taken: bool
+) -> None:
+    version = {"CONV_2D": 8, "SQUARED_DIFFERENCE": 2}.get(op, 1)
+    interpreter = opened(one_op_model(op, inputs, [output], options, version=version))
+    assert (plan(interpreter) != [op]) == taken
+    for details in interpreter.get_input_details():
+        value = [1, 64] if details["dtype"] is np.int32 else np.ones(details["shape"])
+        interpreter.set_tensor(details["index"], np.array(value, details["dtype"]))
+    interpreter.invoke()
+
+
 def test_a_slice_to_an_offset_stays_with_oplet() -> None:
     """LiteRT reads where the offset leads, inside or not."""
     from oplet.schema.options import StridedSliceOptions

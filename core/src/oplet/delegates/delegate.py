@@ -65,8 +65,8 @@ class DelegateContext:
     It is valid while `prepare` runs; afterwards its methods raise DelegateError. The delegate's kernels get a `Context` of their own.
     """
 
-    #: Number of threads that a kernel may use.
-    num_threads: int = 1
+    num_threads: int = 1  #: Number of threads that a kernel may use.
+    checkpoint_folder: str | None = None  #: The folder that the model may save and restore variables in; None for nowhere.
 
     @property
     def model(self) -> Model:

@@ -46,6 +46,8 @@ class Context:
 
     #: Number of threads that a kernel may use.
     num_threads: int = 1
+    #: The folder that the program lets the model save and restore variables in; None for nowhere.
+    checkpoint_folder: str | None = None
     #: Number of iterations after which a loop is refused as endless.
     max_while_iterations: int = 10_000_000
     #: Number of times that a caller restarted this subgraph. A kernel with a state of its own that `prepare` initializes, such as a
@@ -53,7 +55,8 @@ class Context:
     restarts: int = 0
 
     def resize_tensor(self, tensor: Tensor, shape: Sequence[int]) -> None:
-        """Set a tensor's shape: an output or temporary in `prepare`, a dynamic output in `invoke`.
+        """Set a tensor's shape: an output or temporary in `prepare`, a dynamic output in `invoke`. In `prepare` also that of scratch
+        memory that the file names: an input of a custom op that is no constant and that no node writes (Vela, xcore).
 
         In `invoke`, `data` is then a new array of this shape, or the existing one if it has this shape.
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from oplet.ops.serving.entry import Op, op_label
+from oplet.plugins.custom_op_makers import maker_of
 from oplet.plugins.known_packages import NATIVE_OPS, known_distribution, package_origin
 from oplet.plugins.plugin import Plugin
 from oplet.plugins.selection import normalised
@@ -115,6 +116,8 @@ def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
     """Return advice for an op that no loaded plugin serves in any version: which package to install or enable."""
     label = op_label(op)
     if not package:
+        if isinstance(op, str) and (maker := maker_of(op)) is not None:
+            return maker.sentence(op)
         return (
             f"No package that brings {label} is known; register it with MutableOpResolver.add_custom, name a compiled library that has it "
             f"(--custom-op-library, with {NATIVE_OPS}) or write a plugin."

@@ -23,6 +23,7 @@ from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_
 from oplet.runtime.memory.accounting import USUAL, Bounds
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict
+from oplet.runtime.variables import Variables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Interpreter", "OpResolverType"]
 
 
-class Interpreter(Descriptions):
+class Interpreter(Variables, Descriptions):
     """Runs a .tflite model; a drop-in for `ai_edge_litert.interpreter.Interpreter` and `tf.lite.Interpreter`.
 
     Args:
@@ -67,6 +68,7 @@ class Interpreter(Descriptions):
         limits: limits of memory, nodes, call depth, loop iterations and time; `Limits()` unless given.
         checks: check after each node whether its kernel changed what it may only read, and raise a PluginError that names
             the package; slow, for finding the package that gives wrong numbers.
+        checkpoint_folder: the only folder in which the model may save and restore what it has learnt; None for nowhere.
         use_mmap: False to read the model's file into memory in place of mapping it: this takes as much memory as the file has
             bytes, but truncating the file afterwards cannot crash the process (see docs/reliability.md).
 
@@ -105,12 +107,20 @@ class Interpreter(Descriptions):
         release_dynamic_tensors: bool = False,
         limits: Limits | None = None,
         checks: bool = False,
+        checkpoint_folder: str | os.PathLike[str] | None = None,
         use_mmap: bool = True,
     ) -> None:
         check_types(experimental_op_resolver_type, num_threads)
         model = open_model(model_path, model_content, use_mmap)
         shares_plans = op_resolver is None and not checks
-        changes = experimental_delegates or profiler or limits or experimental_preserve_all_tensors or release_dynamic_tensors
+        changes = (
+            experimental_delegates
+            or profiler
+            or limits
+            or checkpoint_folder is not None
+            or experimental_preserve_all_tensors
+            or release_dynamic_tensors
+        )
         is_usual = shares_plans and not changes and num_threads in (None, 1) and not isinstance(plugins, Sequence)
         stored_plans = stored_plans_of(model, manager_of(plugins), prefer) if is_usual else None
         is_restored = stored_plans is not None and stored_plans.has_found
@@ -149,6 +159,7 @@ class Interpreter(Descriptions):
         )
         session.release_dynamic_tensors = release_dynamic_tensors
         session.checks = checks
+        session.checkpoint_folder = None if checkpoint_folder is None else os.fspath(checkpoint_folder)
         session.force_delegate_profiling = experimental_force_delegate_node_profiling
         if not is_restored:
             session.resolver  # noqa: B018  # plugins that fail say so when an interpreter is made
@@ -279,10 +290,6 @@ class Interpreter(Descriptions):
         if strict:
             check_strict(tensors[input_index], shape)
         runtime.resize(input_index, shape, 0)
-
-    def reset_all_variables(self) -> None:
-        """Set all variable tensors to zero."""
-        self._runtime.reset_variables()
 
     def release_non_persistent_memory(self) -> None:
         """Release the memory of all tensors but constants and variables; `allocate_tensors` allocates it again.

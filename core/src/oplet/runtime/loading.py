@@ -22,7 +22,7 @@ from oplet.ops.shared_values import NodeValues, SharedValues, address_of
 from oplet.ops.strings import strings_nbytes
 from oplet.ops.tensor import Allocation, Array, Quantization, Tensor, numpy_dtype
 from oplet.plugins.selection import selecting_environment
-from oplet.runtime.subgraph import Subgraph
+from oplet.runtime.subgraph import Subgraph, provide_scratch, stated_signature
 from oplet.schema import tables
 from oplet.schema.columns import Columns, LazyTables, as_lazy_tables
 from oplet.schema.enums import TensorType
@@ -45,7 +45,7 @@ __all__ = [
     "unpack",
 ]
 
-#: The types whose values have the same layout in a file as in memory.
+#: Types with the same layout in a file as in memory.
 _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
 
@@ -131,6 +131,7 @@ def load_subgraph(model: Model, index: int, table: tables.SubGraph, memory: Memo
             node.shared = values
     inputs: list[int] = [] if table.inputs is None else table.inputs.tolist()
     outputs: list[int] = [] if table.outputs is None else table.outputs.tolist()
+    provide_scratch(table, nodes, inputs)
     return Subgraph(index, table.name or "", tensors, nodes, inputs, outputs, observable_tensors(model.lazy_root, index))
 
 
@@ -140,7 +141,7 @@ def load_tensors(model: Model, subgraph: tables.SubGraph, memory: MemoryAccount)
     Args:
         model: the model.
         subgraph: the subgraph's table.
-        memory: the memory account, which counts constants that are no views of the file.
+        memory: counts constants that are no views of the file.
     """
     rows = as_lazy_tables(subgraph.tensors)
     tensors: list[Tensor] = [None] * len(rows)  # type: ignore[list-item]
@@ -181,10 +182,9 @@ def _without_bytes(tensor: Tensor) -> Tensor:
 
 def _load_tensor(model: Model, index: int, table: tables.Tensor, memory: MemoryAccount) -> Tensor:
     shape = () if table.shape is None else tuple(table.shape.tolist())
-    signature = table.shape_signature
     tensor = Tensor(index, table.name or "", table.type, shape)
-    if signature is not None and len(signature):
-        tensor.shape_signature = tuple(signature.tolist())
+    if (signature := table.shape_signature) is not None and len(signature):
+        tensor.shape_signature = stated_signature(tuple(signature.tolist()))
     if (params := table.quantization) is not None and params.scale is not None:
         tensor.quantization = _quantization(params.scale, params.zero_point, params.quantized_dimension)
     tensor.sparsity = table.sparsity
@@ -204,7 +204,7 @@ def _load_group(model: Model, group: Columns[tables.Tensor], tensors: list[Tenso
         tensors[index] = Tensor(index, name or "", type, shapes.setdefault(shape, shape) if shape else ())
     for index, signature in zip(numbers, values["shape_signature"].tuples() if "shape_signature" in values else ()):
         if signature:
-            tensors[index].shape_signature = signature
+            tensors[index].shape_signature = stated_signature(signature)
     for index, sparsity in zip(numbers, values.get("sparsity", ())):
         tensors[index].sparsity = sparsity
     for index, is_variable in zip(numbers, values.get("is_variable", ())):
@@ -314,8 +314,8 @@ def _read_constant(
     """Return a constant's values, flat if it is stored sparse: a view of the file, or a copy for strings and packed types.
 
     Raises:
-        LimitError: unpacked, the values would take more memory than is allowed.
-        ModelError: the type cannot be a constant, or the strings are damaged.
+        LimitError: unpacked, they would take more memory than is allowed.
+        ModelError: the type cannot be a constant, or strings are damaged.
     """
     if type in _PLAIN and not sparse:
         array: Array = np.ndarray(shape, numpy_dtype(type), raw)

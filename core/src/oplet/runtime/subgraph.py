@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from oplet.errors import TensorError
+from oplet.model.reachability import made_tensors
 from oplet.ops.context import Node
 from oplet.ops.node import Thunk
 from oplet.ops.serving.absorbing import Absorption
 from oplet.ops.serving.joining import Touched, joined
 from oplet.ops.shared_values import Derived
-from oplet.ops.tensor import Tensor
+from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.memory.arena_planner import Lifetime
-from oplet.schema.enums import TensorType
+from oplet.schema import tables
+from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.schema.naming import shown
 
 if TYPE_CHECKING:
@@ -29,10 +31,51 @@ if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate, DelegateParams
     from oplet.runtime.describe.delegation_report import DelegationReport
 
-__all__ = ["Delegated", "InlinedPiece", "Request", "Segment", "Subgraph", "find_subgraph", "find_tensor"]
+__all__ = [
+    "DeclaredShape",
+    "Delegated",
+    "InlinedPiece",
+    "Request",
+    "Segment",
+    "Subgraph",
+    "find_subgraph",
+    "find_tensor",
+    "provide_scratch",
+    "stated_signature",
+]
 
 #: A request for arena memory: the tensor and its lifetime.
 Request = tuple[Tensor, Lifetime]
+
+
+class DeclaredShape(tuple[int, ...]):
+    """A shape signature that a file states though no dimension of it is free. Files leave such ones out as a rule, and what is described
+    as a tensor's signature then follows its present shape.
+    """
+
+    __slots__ = ()
+
+
+def stated_signature(stated: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape signature that a file states, as a `DeclaredShape` where no dimension is free."""
+    return stated if -1 in stated else DeclaredShape(stated)
+
+
+def provide_scratch(table: tables.SubGraph, nodes: Sequence[Node], inputs: Sequence[int]) -> None:
+    """Let inputs of custom ops that nothing writes and that have no value be memory for their kernels to work in.
+
+    Args:
+        table: the subgraph's table.
+        nodes: its nodes.
+        inputs: the indices of its inputs.
+    """
+    read = [tensor for node in nodes if node.op is BuiltinOperator.CUSTOM for tensor in node.inputs if tensor is not None]
+    found = [tensor for tensor in read if tensor.allocation is Allocation.ARENA]
+    given = made_tensors(table).union(inputs) if found else set()
+    for tensor in found:
+        if tensor.index not in given:
+            tensor.is_variable = True
+            tensor.allocation = Allocation.PERSISTENT
 
 
 class Segment:

@@ -232,8 +232,9 @@ class TableDecoder:
         known = (field.members or {}).get(member)
         if offset and known is not None:
             return self.table(known, self.follow(position + offset, f"{cls.__name__}.{field.name}"))
-        # A member of a later schema. The op that needs it reports the missing options.
-        if member:
+        # A member of a later schema. The op that needs it reports the missing options. A known one without a value is as good as none:
+        # all readers take the defaults of its fields then, and nothing is lost where it is not written.
+        if member and known is None:
             self.note_unknown(
                 f"member {member} of the union {cls.__name__}.{field.name}{'' if offset else ', which has no value'}", position
             )

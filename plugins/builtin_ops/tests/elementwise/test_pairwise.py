@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,53 @@ def test_quantized_results_equal_litert(litert: Any, op: str, dtype: Any, shapes
     options = DivOptions(fused_activation_function=Activation.RELU) if op == "DIV" else None
     model = one_op_model(op, specs, [Spec(dtype, a.shape, scale, 2)], options)
     np.testing.assert_array_equal(run_op(model, a, b)[0], litert(model, a, b)[0])
+
+
+def _multiplier(real: float) -> tuple[int, int]:
+    """The 31 bits of a factor and its exponent."""
+    fraction, exponent = math.frexp(real)
+    fixed = math.floor(fraction * 2**31 + 0.5)
+    return (fixed // 2, exponent + 1) if fixed == 2**31 else (fixed, exponent)
+
+
+def _scaled(x: int, multiplier: int, exponent: int) -> int:
+    """The doubled high half of a product, rounded, and divided by a power of two with a second rounding, half away from zero."""
+    product = (x << max(exponent, 0)) * multiplier
+    high = (product + 2**30) >> 31
+    if exponent >= 0:
+        return high
+    sign, size = (-1, -high) if high < 0 else (1, high)
+    return sign * ((size + (1 << -exponent - 1)) >> -exponent)
+
+
+def _squared_difference(x: int, y: int, scales: tuple[float, float, float]) -> int:
+    """tflite-micro's SQUARED_DIFFERENCE of int16, in Python's own integers."""
+    first, second, out = map(float, map(np.float32, scales))
+    twice = 2 * max(first, second)
+    difference = _scaled(x, *_multiplier(first / twice)) - _scaled(y, *_multiplier(second / twice))
+    return int(np.clip(_scaled(difference * difference, *_multiplier(twice * twice / out)), -32768, 32767))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "constants"),
+    [(((50,), (50,)), ()), (((4, 5, 6), (5, 1)), ()), (((7, 8), ()), (1,)), (((), (4, 3)), (0,)), (((2, 0), (2, 1)), ())],
+)
+@pytest.mark.parametrize("scales", [(1e-3, 1e-3), (1e-5, 3.0), (2.0, 0.5), (3e-5, 7e-5)])
+@pytest.mark.parametrize("output", [1e-9, 1e-6, 1e-4, 0.5, 40.0, 1e5])
+def test_squared_differences_of_int16_have_the_bits_of_tflite_micro(
+    shapes: Any, scales: tuple[float, float], output: float, constants: tuple[int, ...]
+) -> None:
+    rng = np.random.default_rng(5)
+    feeds = [np.asarray(rng.integers(-32768, 32768, shape)).astype(np.int16) for shape in shapes]
+    specs = [
+        Spec("int16", feed.shape, scale, 0, data=feed if i in constants else None)
+        for i, (feed, scale) in enumerate(zip(feeds, scales))
+    ]
+    shape = np.broadcast_shapes(*shapes)
+    model = one_op_model("SQUARED_DIFFERENCE", specs, [Spec("int16", shape, output, 0)], version=2)
+    [result] = run_op(model, *(feed for i, feed in enumerate(feeds) if i not in constants))
+    pairs = zip(*(np.broadcast_to(feed, shape).ravel().tolist() for feed in feeds))
+    assert result.ravel().tolist() == [_squared_difference(x, y, (*scales, output)) for x, y in pairs]
 
 
 def test_powers_of_floats() -> None:
@@ -148,6 +196,8 @@ REFUSED: list[tuple[str, list[Spec], Spec, str]] = [
     ("MAXIMUM", [Spec("float32", [2]), Spec("float32", [3])], Spec("float32", [3]), r"\[2\] and \[3\], are not broadcastable"),
     ("MINIMUM", [Spec("uint32", [2]), Spec("uint32", [2])], Spec("uint32", [2]), "UINT32"),
     ("SQUARED_DIFFERENCE", [Spec("int8", [2], 1.0, 0)] * 2, Spec("int8", [2], 1e-6, 0), "too fine"),
+    ("SQUARED_DIFFERENCE", [Spec("int16", [2], 1.0, 3)] * 2, Spec("int16", [2], 1.0, 0), "zero point 3"),
+    ("SQUARED_DIFFERENCE", [Spec("int16", [2])] * 2, Spec("int16", [2], 1.0, 0), "no quantization"),
     ("LOGICAL_AND", [Spec("int32", [2])] * 2, Spec("int32", [2]), "INT32"),
     ("BITWISE_XOR", [Spec("int64", [2])] * 2, Spec("int64", [2]), "INT64"),
     ("RIGHT_SHIFT", [Spec("float32", [2])] * 2, Spec("float32", [2]), "FLOAT32"),

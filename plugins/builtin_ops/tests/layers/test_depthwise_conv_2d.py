@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import Interpreter
+from oplet import Interpreter, TensorType
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType, Padding
-from oplet.schema.options import DepthwiseConv2DOptions
+from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions
 from oplet_testing import invoke, one_op_model, run_op
 from oplet_testing.one_op import Spec
 
@@ -95,3 +95,42 @@ def test_a_wrong_model_is_refused(weights: Any, bias: int, options: dict[str, An
     model = one_op_model("DEPTHWISE_CONV_2D", specs, [Spec("float32", (1, 1, 1, 1))], whole)
     with pytest.raises(OpletError, match=reason):
         run_op(model, np.zeros((1, 3, 3, 3), np.float32))
+
+
+@pytest.mark.parametrize("multiplier", [1, 2])
+@pytest.mark.parametrize("plugins", [["oplet-builtin-ops"], None], ids=["numpy", "all"])
+def test_a_bias_of_int32_beside_int16_gives_what_a_conv_2d_of_each_channel_gives_in_litert(
+    multiplier: int, plugins: list[str] | None
+) -> None:
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    random = np.random.default_rng(6)
+    channels, filters = 3, 3 * multiplier
+    source = random.integers(-32768, 32768, (1, 7, 6, channels)).astype(np.int16)
+    weights = random.integers(-127, 128, (1, 3, 3, filters)).astype(np.int8)
+    bias = random.integers(-(10**6), 10**6, filters).astype(np.int32)
+    scales = random.uniform(0.001, 0.02, filters).astype(np.float32)
+    step, out = np.float32(0.01), np.float32(0.05)
+
+    def spec(weights: Any, bias: Any, scales: Any, axis: int, channels: int) -> tuple[list[Spec], list[Spec]]:
+        zeros = [0] * len(bias)
+        return [
+            Spec("int16", (1, 7, 6, channels), step, 0),
+            Spec("int8", weights.shape, scales, zeros, axis, data=weights),
+            Spec("int32", bias.shape, scales * step, zeros, 0, data=bias),
+        ], [Spec("int16", (1, 7, 6, len(bias)), out, 0)]
+
+    expected = []
+    for channel in range(channels):
+        own = slice(channel * multiplier, (channel + 1) * multiplier)
+        inputs, outputs = spec(weights[0, ..., own].transpose(2, 0, 1)[..., None], bias[own], scales[own], 0, 1)
+        options = Conv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1, quantized_bias_type=TensorType.INT32)
+        model = one_op_model("CONV_2D", inputs, outputs, options, version=8)
+        interpreter = litert.Interpreter(model_content=model, experimental_op_resolver_type=litert.OpResolverType.BUILTIN_REF)
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(0, source[..., channel : channel + 1])
+        interpreter.invoke()
+        expected.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    options = DepthwiseConv2DOptions(padding=Padding.SAME, stride_h=1, stride_w=1, depth_multiplier=multiplier)
+    model = one_op_model("DEPTHWISE_CONV_2D", *spec(weights, bias, scales, 3, channels), options, version=5)
+    interpreter = Interpreter(model_content=model, plugins=plugins)
+    np.testing.assert_array_equal(invoke(interpreter, source)[0], np.concatenate(expected, -1))

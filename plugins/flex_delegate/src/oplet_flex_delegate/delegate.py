@@ -9,6 +9,7 @@ from oplet import BuiltinOperator, DelegateContext, DelegateFlags, DelegateParam
 from oplet.errors import PluginError, PrepareError
 from oplet.kernels.options import tensorflow_node
 from oplet_flex_delegate.graph import RefusedError
+from oplet_flex_delegate.guards.checkpoints import CHECKPOINTS, NO_FOLDER
 from oplet_flex_delegate.guards.dangers import never
 from oplet_flex_delegate.guards.served import SERVED
 from oplet_flex_delegate.kernel import FlexKernel
@@ -25,9 +26,10 @@ class FlexDelegate(SimpleDelegate):
 
     Args:
         options: `num_threads`, the threads of one operator; it has no effect once TensorFlow has run something in this process.
+            `folder`, the folder in which the model may save and restore checkpoints, and no other; unless given, the interpreter's.
 
     Raises:
-        ValueError: an option has another name, or is no number.
+        ValueError: an option has another name, `num_threads` is no number, or `folder` is empty.
     """
 
     name = "flex"
@@ -36,14 +38,19 @@ class FlexDelegate(SimpleDelegate):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         for key, value in self.options.items():
-            if key != "num_threads" or not value.isdecimal() or not int(value):
-                raise ValueError(f"'{key}={value}' is none of its options: num_threads, with a number from 1 on.")
+            fits = value.isdecimal() and int(value) if key == "num_threads" else value and key == "folder"
+            if not fits:
+                raise ValueError(
+                    f"'{key}={value}' is none of its options: num_threads, with a number from 1 on, and folder, with that for checkpoints."
+                )
+        self._folder: str | None = self.options.get("folder")
         self._num_threads = int(self.options.get("num_threads", 0))
         self._known: dict[tuple[Any, ...], Operation | str] = {}
         self._claimed: dict[tuple[int, int], tuple[Operation, str]] = {}
 
     def initialize(self, context: DelegateContext) -> None:
         self._known.clear()
+        self._folder = self.options.get("folder", context.checkpoint_folder)
         self._subgraph = context.subgraph_index
 
     def is_node_supported(self, context: DelegateContext, node: Node) -> bool | str:
@@ -65,11 +72,14 @@ class FlexDelegate(SimpleDelegate):
         return True
 
     def create_kernel(self, params: DelegateParams) -> FlexKernel:
-        return FlexKernel([self._claimed.pop((self._subgraph, node.index)) for node in params.nodes])
+        claimed = [self._claimed.pop((self._subgraph, node.index)) for node in params.nodes]
+        return FlexKernel(claimed, self._folder)
 
     def _refuses(self, node: Node, op: str) -> str:
         if node.op_name != _PREFIX + op:
             return f"its custom options are those of {op!r}"
+        if op in CHECKPOINTS:
+            return "" if self._folder else f"TensorFlow's {op} is left alone: {NO_FOLDER}"
         if reason := never(op):
             return f"TensorFlow's {op} is left alone: {reason}"
         if op not in SERVED:

@@ -13,6 +13,7 @@ from oplet import Context, DelegateKernel, DelegateParams, Node, Tensor, TensorT
 from oplet.errors import InvokeError, LimitError, OpletError, PrepareError
 from oplet_flex_delegate.container import Container
 from oplet_flex_delegate.graph import Read, RefusedError, Shape, Source, import_nodes, shapes_of
+from oplet_flex_delegate.guards.checkpoints import CHECKPOINTS, confined
 from oplet_flex_delegate.guards.conditions import is_cut
 from oplet_flex_delegate.guards.guard import Guard, output_bytes
 from oplet_flex_delegate.library import cpu, reason_of, tensorflow
@@ -58,10 +59,12 @@ class FlexKernel(DelegateKernel):
 
     Args:
         operations: the nodes' operators, in their order, each with the name of its NodeDef.
+        folder: the folder for checkpoints; None where no operator reads or writes files.
     """
 
-    def __init__(self, operations: Sequence[tuple[Operation, str]]) -> None:
+    def __init__(self, operations: Sequence[tuple[Operation, str]], folder: str | None = None) -> None:
         self._operations = operations
+        self._folder = folder
         self._container: Container | None = None
         self._calls: list[Run] = []
         self._inferred: dict[tuple[Any, ...], list[list[Shape]]] = {}
@@ -73,7 +76,11 @@ class FlexKernel(DelegateKernel):
         self._nodes = params.nodes
         self._outputs = params.output_tensors
         self._inputs = [tensor for tensor in params.input_tensors if tensor is not None]
-        self._calls = [operation.caller(container.name, name) for operation, name in self._operations]
+        self._calls = [self._caller(operation, container.name, name) for operation, name in self._operations]
+
+    def _caller(self, operation: Operation, container: str, name: str) -> Run:
+        call = operation.caller(container, name)
+        return call if self._folder is None or operation.op not in CHECKPOINTS else confined(call, self._folder)
 
     def prepare(self, context: Context, node: Node) -> None:
         self._shapes = self._infer()

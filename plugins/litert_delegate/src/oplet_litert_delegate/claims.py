@@ -22,6 +22,8 @@ _PLAIN = frozenset(
 )  # fmt: skip
 _PACKED = frozenset({TensorType.INT2, TensorType.INT4, TensorType.UINT4})
 
+#: The places of the biases of layers, which may be of INT32 beside data of INT16.
+_BIASES = {BuiltinOperator.CONV_2D: 2, BuiltinOperator.DEPTHWISE_CONV_2D: 2, BuiltinOperator.TRANSPOSE_CONV: 3}
 _CALLS = "it runs other subgraphs, whose nodes are claimed one by one"
 _DECOMPOSED = "without XNNPACK its decomposition would run"
 _STATE = "it has a state, which oplet keeps"
@@ -81,6 +83,8 @@ def refuses(node: Node, own: Collection[Tensor], *, xnnpack: bool = True) -> str
             return why
     if why := dies_of(node):
         return why
+    if why := _beyond(node):
+        return why
     if node.op is BuiltinOperator.REVERSE_V2 and not _neighbours(*node.inputs):
         return "LiteRT reverses only axes that are known to be neighbours, and sees while running whether they are"
     if any(tensor.is_variable for tensor in node.outputs):
@@ -89,6 +93,23 @@ def refuses(node: Node, own: Collection[Tensor], *, xnnpack: bool = True) -> str
         return "nothing comes out of it"
     if all(tensor.is_constant for tensor in node.outputs) and not unpacks_constant(node):
         return "its result is known before the model runs"
+    return ""
+
+
+def _beyond(node: Node) -> str:
+    """Return why LiteRT would refuse a node that oplet runs, or give it another value; "" if it would not."""
+    kind = node.inputs[0].type if node.has_input(0) else None
+    if node.op is BuiltinOperator.RFFT2D:
+        lengths = node.inputs[1]
+        if not lengths.is_constant or (lengths.data & (lengths.data - 1)).any():
+            return "LiteRT transforms lengths that are powers of two alone"
+    if node.op is BuiltinOperator.SQUARED_DIFFERENCE and kind is TensorType.INT16:
+        return "LiteRT has no SQUARED_DIFFERENCE of INT16"
+    place = _BIASES.get(node.op)
+    if place is not None and node.outputs[0].type is TensorType.INT16 and node.has_input(place):
+        said = getattr(node.raw_options, "quantized_bias_type", None)
+        if node.inputs[place].type is TensorType.INT32 and said is not TensorType.INT32:
+            return "LiteRT takes a bias of INT32 for one of INT64 unless the options say its type"
     return ""
 
 

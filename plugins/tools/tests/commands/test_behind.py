@@ -78,6 +78,21 @@ def test_a_program_gets_oplet_under_litert_s_names(oplet, program, imports):
     assert ran.err.splitlines()[-1] == line
 
 
+def test_nodes_that_nothing_serves_are_told_as_nobody_s(oplet, program):
+    path = program(IMPORTS["tflite_runtime"])
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, y = (graph.add_tensor(name, "float32", [2]) for name in "xy")
+    graph.add_operator("edgetpu-custom-op", [x], [y])
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    (path.parent / "model.tflite").write_bytes(builder.to_bytes())
+    ran = oplet("behind", path)
+    assert ran.code == 1
+    assert "Edge TPU compiler" in ran.err
+    assert ran.err.splitlines()[-1].endswith("model.tflite: 1 node by nobody")
+
+
 def test_a_module_runs_as_python_m_runs_it(oplet, program, monkeypatch):
     path = program(IMPORTS["tflite_runtime"])
     monkeypatch.chdir(path.parent)

@@ -36,6 +36,28 @@ def test_everything_that_is_missing_is_named_with_its_fix(oplet, tmp_path):
     assert "3 of 3 operators are missing: RELU, SignalRfft, NobodyKnowsMe." in table
 
 
+def one_node(folder, op, type="float32", **arguments):
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, y = graph.add_tensor("x", type, [2, 2]), graph.add_tensor("y", type, [2, 2])
+    graph.add_operator(op, [x], [y], **arguments)
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    path = folder / f"{op}.tflite"
+    path.write_bytes(builder.to_bytes())
+    return path
+
+
+def test_a_node_that_its_kernels_refuse_is_told_and_the_exit_code_follows(oplet, tmp_path):
+    path = one_node(tmp_path, "TANH", "int32")
+    ran = oplet("doctor", path, "--json")
+    [row] = json.loads(ran.out)
+    assert (ran.code, row["refused"]) == (1, True)
+    assert "INT32" in row["fix"]
+    assert "The kernels of TANH refuse a node of the model." in oplet("doctor", path).out
+    assert "Node number 0 (TANH) failed to prepare" in oplet("inspect", path, "--wide").out
+
+
 def test_the_first_release_that_runs_an_operator_is_told(oplet, examples):
     rows = {row["op"]: row for row in json.loads(oplet("doctor", examples / "digits" / "digits_int8.tflite", "--json").out)}
     assert rows["AVERAGE_POOL_2D"]["first_runtime"] == "1.14.0"

@@ -17,14 +17,20 @@ LABELS = 2
 
 
 def metadata(
-    mean: Sequence[float] = (), std: Sequence[float] = (), files: Sequence[tuple[str, int]] = (("labels.txt", LABELS),)
+    mean: Sequence[float] = (),
+    std: Sequence[float] = (),
+    files: Sequence[tuple[str, int]] = (("labels.txt", LABELS),),
+    outputs: int = 1,
+    of: int = 0,
 ) -> bytes:
-    """TFLITE_METADATA of a model with one input and one output.
+    """TFLITE_METADATA of a model with one input.
 
     Args:
         mean: means of pixels; with none there is no normalization.
         std: standard deviations.
-        files: names and types of the files that belong to the output.
+        files: names and types of the files that belong to an output.
+        outputs: the number of outputs.
+        of: the output that the files belong to.
     """
     builder = flatbuffers.Builder()
 
@@ -46,14 +52,15 @@ def metadata(
     for name, kind in files:
         text = builder.CreateString(name)
         attached.append(table({0: text}, {2: kind}))
-    output = table({6: tables(*attached)})
+    listed = tables(*attached)
+    told = [table({6: listed} if place == of else {}) for place in range(outputs)]
     if mean or std:
         numbers = [builder.CreateNumpyVector(np.array(each, np.float32)) for each in (mean, std)]
         unit = table({1: table(dict(enumerate(numbers)))}, {0: 1})
         given = table({4: tables(unit)})
     else:
         given = table({})
-    graph = table({2: tables(given), 3: tables(output)})
+    graph = table({2: tables(given), 3: tables(*told)})
     builder.Finish(table({3: tables(graph)}), b"M001")
     return bytes(builder.Output())
 

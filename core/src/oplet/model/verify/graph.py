@@ -10,10 +10,13 @@ from oplet.model.model import Model
 from oplet.model.verify.options import unknown_member
 from oplet.schema import tables
 from oplet.schema.columns import as_lazy_tables
+from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.schema.naming import shown
 
 __all__ = ["verify_graph"]
 
+#: Types whose elements are objects, which plain memory cannot be.
+_OBJECTS = frozenset({TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT})
 #: The most nodes of a cycle that a message lists.
 _LISTED = 10
 
@@ -113,7 +116,7 @@ class _Graph:
                 continue
             if not 0 <= index < count:
                 raise ModelError(f"{self.node(number)} has input {position} at tensor {index}; {self.count()}.")
-            if self.has_value(index):
+            if self.has_value(index) or self.is_scratch(number, index):
                 continue
             raise self.never_written(number, index)
 
@@ -144,6 +147,14 @@ class _Graph:
             return False
         empty = tensor.shape is not None and not tensor.shape.all()  # an empty constant: nothing to read
         return empty or self.model.tensor_bytes(tensor) is not None
+
+    def is_scratch(self, number: int, index: int) -> bool:
+        """Return whether a tensor without a value is memory that node `number` is to get: of a custom op's inputs, one that no node
+        writes. Compilers for accelerators (Vela, xcore) name the memory that their kernels work in so.
+        """
+        if index in self.written or self.tensors[index].type in _OBJECTS or not self.known(number):
+            return False
+        return self.model.op_of(self.operators[number])[0] is BuiltinOperator.CUSTOM
 
     def never_written(self, number: int, index: int) -> ModelError:
         """Return the error for node `number` whose input, tensor `index`, has no value: a cycle, a wrong order, or no writer."""

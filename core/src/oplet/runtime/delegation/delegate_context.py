@@ -51,6 +51,7 @@ class SubgraphDelegateContext(DelegateContext):
         plan = executor.subgraph.execution_plan
         self.unsupported = {index: _WITHHELD for index in plan if not self.offers(executor.subgraph.nodes[index])}
         self.num_threads = executor.context.num_threads
+        self.checkpoint_folder = executor.context.checkpoint_folder
         self._delegate = delegate
         self._of = executor
         self._executors = executors

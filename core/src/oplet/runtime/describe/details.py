@@ -11,7 +11,7 @@ from oplet.errors import SignatureError
 from oplet.model.verify.signatures import named_tensors, stale_names
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
-from oplet.runtime.subgraph import Subgraph, find_tensor
+from oplet.runtime.subgraph import DeclaredShape, Subgraph, find_tensor
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 from oplet.schema.tables import DimensionMetadata, SparsityParameters
@@ -58,11 +58,14 @@ def public_dtype(type: TensorType) -> Any:
 
 def tensor_details(tensor: Tensor) -> TensorDetails:
     """Describe a tensor as `Interpreter.get_tensor_details` does."""
+    signature = tensor.shape_signature
+    if -1 not in signature and type(signature) is not DeclaredShape:  # the file has none
+        signature = tensor.shape
     return {
         "name": tensor.name,
         "index": tensor.index,
         "shape": np.array(tensor.shape, np.int32),
-        "shape_signature": np.array(tensor.shape_signature, np.int32),
+        "shape_signature": np.array(signature, np.int32),
         "dtype": public_dtype(tensor.type),
         **quantization_details(tensor),
         "sparsity_parameters": {} if tensor.sparsity is None else _sparsity(tensor.sparsity),

@@ -38,10 +38,12 @@ def node_error(cls: type[OpletError], node: Node, error: BaseException, what: st
     writes = _listed(node.outputs)
     name = f"{shown(node.op_name)} {shown(node.composite_name)}" if node.composite_name else shown(node.op_name)
     name += f" of the composite {shown(node.origin)}" if node.origin else ""
-    return cls(
+    found = cls(
         f"{reason.rstrip('.')}. Node number {node.index} ({name}) {what}{origin}: it reads {reads} and writes {writes} "
         f"in {where}.{_without_options(node) if issubclass(cls, PrepareError) else ''}"
     )
+    found.node = node.index, node.op_name, node.version
+    return found
 
 
 def _origin(node: Node) -> str:

@@ -135,6 +135,7 @@ class Session:
         force_delegate_profiling: whether delegates' kernels are profiled as a whole, also where they report single operators.
         release_dynamic_tensors: whether the memory of tensors of dynamic shape is released at the end of each invoke.
         checks: whether to check after each node that its kernel changed nothing that it may only read.
+        checkpoint_folder: the folder in which the model may read and write files; None for nowhere.
         resources: state that outlives an invoke and has no tensor: resource variables, hash tables.
         limits: the limits of the interpreter.
         memory: the account of the bytes that are allocated.
@@ -167,6 +168,7 @@ class Session:
         self.force_delegate_profiling = False
         self.release_dynamic_tensors = False
         self.checks = False
+        self.checkpoint_folder: str | None = None
         self.resources: dict[Any, Any] = {}
         self.limits = limits
         self.memory = MemoryAccount(limits, model)

@@ -51,6 +51,7 @@ class SegmentAllocation:
         self._preserve_all = preserve_all
         self._last_use = subgraph.last_use
         self._end = len(subgraph.execution_plan)
+        self._has_variables = bool(subgraph.variables)
         self._requests: list[Request] = []
         self._last_reads: dict[Tensor, int] = {}  # by node output: the position of its last use
         self._in_place: dict[Tensor, Tensor] = {}  # by output that is written in place: the input whose memory it uses
@@ -60,7 +61,7 @@ class SegmentAllocation:
         self._request(tensor, 0, self._end)
 
     def request_node(self, node: Node, position: int) -> None:
-        """Request memory for a prepared node's outputs and temporaries.
+        """Request memory for a prepared node's outputs and temporaries, and for variables that it reads.
 
         Args:
             node: the node.
@@ -74,6 +75,9 @@ class SegmentAllocation:
                 self._last_reads[tensor] = last
         for tensor in node.temporaries:
             self._request(tensor, position, position)
+        for variable in node.inputs if self._has_variables else ():
+            if variable is not None and variable.is_variable:  # `prepare` may have given it another shape
+                allocate_own(self._memory, variable)
 
     def _input_to_overwrite(self, node: Node, position: int) -> Tensor | None:
         """Return the input in whose memory the node's first output is written in place, None if there is none."""

@@ -19,6 +19,7 @@ __all__ = [
     "TABLES",
     "HashTable",
     "Variable",
+    "VariableNumbers",
     "check_handle",
     "find",
     "find_or_make",
@@ -49,6 +50,18 @@ class Variable:
     def __init__(self) -> None:
         self.type = TensorType.FLOAT32
         self.value: NDArray[Any] | None = None
+
+
+class VariableNumbers(dict[tuple[str, str], int]):
+    """The numbers of an interpreter's variables, by container and name."""
+
+    def resource_variables(self, resources: dict[Any, Any]) -> dict[str, Variable]:
+        """Return the variables by their names, for `Interpreter.get_variables`; those that nothing was assigned to are made."""
+        held = {
+            f"{container}/{name}" if container else name: resources.setdefault(number, Variable())
+            for (container, name), number in self.items()
+        }
+        return {name: variable for name, variable in held.items() if isinstance(variable, Variable)}
 
 
 class HashTable:
@@ -84,7 +97,7 @@ Resource = TypeVar("Resource", Variable, HashTable)
 
 def variable_number(context: Context, container: str, name: str) -> int:
     """Return the integer handle of a resource variable; the first use of a name assigns a new one."""
-    numbers = context.resources.setdefault("variable numbers", {})
+    numbers = context.resources.setdefault("variable numbers", VariableNumbers())
     return int(numbers.setdefault((container, name), len(numbers)))
 
 

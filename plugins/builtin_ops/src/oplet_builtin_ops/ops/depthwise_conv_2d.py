@@ -109,7 +109,8 @@ def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DO
         ensure_type(weights, TensorType.INT8, TensorType.INT4, *([source.type] if source.type == TensorType.INT16 else []))
         if source.type == TensorType.INT16:
             ensure_symmetric(source, output)
-        ensure_bias(bias, filters, TensorType.INT64 if source.type == TensorType.INT16 else TensorType.INT32)
+        # LiteRT takes INT64 alone for int16; other tools, and CONV_2D of its own, write INT32 too.
+        ensure_bias(bias, filters, TensorType.INT32, *([TensorType.INT64] if source.type == TensorType.INT16 else []))
     scales = channel_scales(source, weights, output, filters, _CHANNELS, narrow=source.type == TensorType.UINT8)
     if source.type == TensorType.UINT8:
         ensure_bias_scale(source, weights, bias, output)

@@ -7,7 +7,8 @@ and the optimizer steps that update them as Flex operators.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -40,13 +41,22 @@ class Variable:
         return f"Variable({self.type.name}, {'nothing' if self.value is None else list(self.value.shape)})"
 
 
+class NamedVariables(dict[tuple[str, str], Variable]):
+    """The variables of an interpreter that have names, by container and name."""
+
+    def resource_variables(self, resources: Mapping[Any, Any]) -> dict[str, Variable]:
+        """Return the variables by their names, for `Interpreter.get_variables`."""
+        return {f"{container}/{name}" if container else name: variable for (container, name), variable in self.items()}
+
+
 def variable_named(context: Context, container: str, name: str, type: TensorType) -> Variable:
     """Return the interpreter's resource variable of this name; create it if there is none.
 
     Raises:
         EnsureError: it is of another type.
     """
-    found: Variable = context.resources.setdefault(("oplet-flex-ops", "variable", container, name), Variable(type))
+    named: NamedVariables = context.resources.setdefault(("oplet-flex-ops", "variables"), NamedVariables())
+    found = named.setdefault((container, name), Variable(type))
     ensure(found.type is type, f"the variable '{name:.60}' is of type {found.type.name}; a node uses it as {type.name}.")
     return found
 

@@ -1,18 +1,20 @@
-"""Diagnosis of a model: the operators that it needs, the packages that provide them, and how to install those that are missing."""
+"""Diagnosis of a model: the operators that it needs, the packages that serve their nodes, and how to install those that are missing."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oplet import Composite, Model, PluginManager, Registration
+from oplet.errors import OpletError
 from oplet.schema.enums import BuiltinOperator
 from oplet.toolkit import Op, default_manager, family_distribution, known_distribution, verify
 from oplet.versions.runtime_version import first_runtime
 from oplet_tools.describing.composites import composite_of, version_of
+from oplet_tools.describing.verdicts import Verdict, try_model
 
-__all__ = ["Diagnosis", "diagnose"]
+__all__ = ["Diagnosis", "Examination", "diagnose", "examine"]
 
 
 class Diagnosis(NamedTuple):
@@ -25,11 +27,12 @@ class Diagnosis(NamedTuple):
         nodes: the number of nodes that use it.
         provided: the versions that installed packages have kernels for, "" if none.
         provider: the package whose kernel would run it, with the kernel's compiled library, its declared limits and the packages
-            for nodes beyond these; or the package of the delegate that exists for it; "" if none does.
+            for nodes beyond these; or the package of the delegate that claims its nodes; "" if a node is served by none.
         first_runtime: the first LiteRT or TensorFlow Lite release that runs it, "" if not known.
-        fix: what to install, as text; "" if a kernel is installed.
+        fix: what to install, or why nobody serves or all refuse a node of it, as text; "" if its nodes are served.
         package: the package of this project to install, "" if a kernel is installed or no package is known.
         composite: whether it is a composite; without a kernel of its own, `provider` is that of STABLEHLO_COMPOSITE.
+        refused: whether a kernel that serves the op refuses a node of it, with the shapes that the file has.
     """
 
     op: str
@@ -42,14 +45,45 @@ class Diagnosis(NamedTuple):
     fix: str
     composite: bool = False
     package: str = ""
+    refused: bool = False
+
+    @property
+    def is_served(self) -> bool:
+        """Whether all nodes of the operator have a kernel, or a delegate, that takes them."""
+        return bool(self.provider) and not self.refused
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, for JSON."""
         return self._asdict()
 
 
+class Examination(NamedTuple):
+    """What `examine` finds.
+
+    Attributes:
+        operators: the operators, in the order in which the model uses them.
+        error: why the model cannot be prepared, where that is about no operator; "" if it can.
+    """
+
+    operators: list[Diagnosis]
+    error: str
+
+
 def diagnose(path: str | os.PathLike[str], manager: PluginManager | None = None) -> list[Diagnosis]:
-    """Diagnose every operator of a model: which package has the kernel for it, or what to install.
+    """Diagnose every operator of a model, see `examine`.
+
+    Args:
+        path: the model's file.
+        manager: the plugins; all installed ones by default.
+
+    Raises:
+        ModelError: the file cannot be read.
+    """
+    return examine(path, manager).operators
+
+
+def examine(path: str | os.PathLike[str], manager: PluginManager | None = None) -> Examination:
+    """Prepare a model, and diagnose every operator: which package serves its nodes, or what to install.
 
     Args:
         path: the model's file.
@@ -61,19 +95,32 @@ def diagnose(path: str | os.PathLike[str], manager: PluginManager | None = None)
     manager = manager or default_manager()
     model = Model.open(path)
     verify(model)
+    trial = try_model(model, manager)
     uses: dict[tuple[Op, int], int] = {}
-    for subgraph in model.root.subgraphs or []:
-        for operator in subgraph.operators or []:
+    verdicts: dict[tuple[Op, int], list[Verdict]] = {}
+    for number, subgraph in enumerate(model.root.subgraphs or []):
+        for place, operator in enumerate(subgraph.operators or []):
             op, name, version = model.op_of(operator)
             key: tuple[Op, int] = (name if op is BuiltinOperator.CUSTOM else op, version)
             uses[key] = uses.get(key, 0) + 1
+            if (verdict := trial.verdicts.get((number, place))) is not None:
+                verdicts.setdefault(key, []).append(verdict)
             if (composite := composite_of(operator)) is not None:
                 whole = composite, version_of(operator)
                 uses[whole] = uses.get(whole, 0) + 1
-    found = [_diagnosis(op, version, count, manager) for (op, version), count in uses.items()]
+    found = [_diagnosis(op, version, count, verdicts.get((op, version), ()), manager) for (op, version), count in uses.items()]
+    found = [
+        each._replace(refused=True, fix=reason) if (reason := _refusal(each, trial.refused)) and not each.composite else each
+        for each in found
+    ]
     # Where one op needs the package that serves its whole family, the others of the family need no other one.
     families = {each.package for each in found if each.package and each.custom and each.package == family_distribution(each.op)}
-    return [_by_family(each, families, manager) for each in found]
+    explained = any(not each.is_served for each in found)
+    return Examination([_by_family(each, families, manager) for each in found], "" if explained else trial.error)
+
+
+def _refusal(diagnosis: Diagnosis, refused: Mapping[tuple[str, int], str]) -> str:
+    return refused.get((diagnosis.op, diagnosis.version), "") if diagnosis.provider else ""
 
 
 def _by_family(diagnosis: Diagnosis, families: Container[str], manager: PluginManager) -> Diagnosis:
@@ -83,31 +130,38 @@ def _by_family(diagnosis: Diagnosis, families: Container[str], manager: PluginMa
     return diagnosis
 
 
-def _diagnosis(op: Op, version: int, nodes: int, manager: PluginManager) -> Diagnosis:
+def _diagnosis(op: Op, version: int, nodes: int, verdicts: Sequence[Verdict], manager: PluginManager) -> Diagnosis:
+    name, custom, composite = op if isinstance(op, str) else op.name, isinstance(op, str), isinstance(op, Composite)
+    release = "" if custom or composite else first_runtime(name, version) or ""
+    try:
+        provided, provider, fix = _served(op, version, verdicts, manager)
+    except OpletError as error:  # a conflict between packages, or a kernel that cannot be imported
+        return Diagnosis(name, version, custom, nodes, "", "", release, str(error), composite)
+    package = ""
+    if not provider and not fix:
+        fix, package = manager.advice(op), known_distribution(op)
+    return Diagnosis(name, version, custom, nodes, provided, provider, release, "" if provider else fix, composite, package)
+
+
+def _served(op: Op, version: int, verdicts: Sequence[Verdict], manager: PluginManager) -> tuple[str, str, str]:
+    """Return the versions in which an op is provided, what serves its nodes ("" if nothing serves one of them), and why nothing does
+    where that is known of the node.
+    """
     resolver = manager.resolver()
-    name = op if isinstance(op, str) else op.name
     served = resolver.versions(op)
     provided = "" if not served else str(served[0]) if len(served) == 1 else f"{served[0]} to {served[-1]}"
-    registration = resolver.find_op(op, version)
-    provider = _providers(resolver.candidates(op, version)) if registration else ""
+    if resolver.find_op(op, version) is not None:
+        return provided, _providers(resolver.candidates(op, version)), ""
     if isinstance(op, Composite):
-        if registration is None and (decomposed := resolver.find_op(BuiltinOperator.STABLEHLO_COMPOSITE, 1)) is not None:
-            provider = f"{decomposed.provenance} (its decomposition)"
-        fix, package = ("", "") if provider else (manager.advice(op), known_distribution(op))
-        return Diagnosis(name, version, False, nodes, provided, provider, "", fix, True, package)
-    if registration is None and isinstance(op, str) and (delegate := manager.delegate_for(op)) is not None:
-        provider = f"{delegate.provenance} (delegate {delegate.name})"
-    return Diagnosis(
-        name,
-        version,
-        isinstance(op, str),
-        nodes,
-        provided,
-        provider,
-        ("" if isinstance(op, str) else first_runtime(name, version)) or "",
-        "" if provider else manager.advice(op),
-        package="" if provider else known_distribution(op),
-    )
+        decomposed = resolver.find_op(BuiltinOperator.STABLEHLO_COMPOSITE, 1)
+        return provided, "" if decomposed is None else f"{decomposed.provenance} (its decomposition)", ""
+    if any(not verdict.provider for verdict in verdicts):
+        return provided, "", next((_sentence(verdict.why) for verdict in verdicts if verdict.why and not verdict.provider), "")
+    return provided, ", ".join(dict.fromkeys(verdict.provider for verdict in verdicts)), ""
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _providers(chain: Iterable[Registration]) -> str:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oplet import Composite, Model, OpResolver
+from oplet import Composite, Model, OpResolver, Provenance
 from oplet.errors import OpletError
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.toolkit import Op, bytes_needed, made_tensors, small_constant, verify
 from oplet_tools.describing.composites import composite_of, version_of
+from oplet_tools.describing.verdicts import Verdict, try_model
 from oplet_tools.describing.printable import MOST_VALUES, custom_options_of, plain_options, plain_values
 from oplet_tools.metadata.attached_files import attached_files
 from oplet_tools.metadata.json_form import to_dict
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from oplet import PluginManager
 
 __all__ = ["inspect_model"]
+
+#: The most reasons that are listed of an op's nodes.
+_LISTED = 3
 
 #: Longest metadata that is shown as text, in bytes.
 _LONGEST_TEXT = 1000
@@ -109,19 +113,33 @@ def _ops(model: Model, plugins: PluginManager | None) -> list[dict[str, Any]]:
 
     manager = plugins or default_manager()
     resolver = manager.resolver()
-    nodes = [node for subgraph in model.root.subgraphs or [] for node in subgraph.operators or []]
-    counts = Counter(model.op_of(node) for node in nodes)
+    trial = try_model(model, manager)
+    counts: Counter[tuple[BuiltinOperator, str, int]] = Counter()
+    verdicts: dict[tuple[BuiltinOperator, str, int], list[Verdict]] = {}
+    composites: Counter[tuple[Composite, int]] = Counter()
+    for number, subgraph in enumerate(model.root.subgraphs or []):
+        for place, node in enumerate(subgraph.operators or []):
+            key = model.op_of(node)
+            counts[key] += 1
+            if (verdict := trial.verdicts.get((number, place))) is not None:
+                verdicts.setdefault(key, []).append(verdict)
+            if composite := composite_of(node):
+                composites[composite, version_of(node)] += 1
     ops = []
-    for (op, name, version), count in sorted(counts.items(), key=lambda item: (item[0][1], item[0][2])):
-        custom = op is BuiltinOperator.CUSTOM
-        ops.append(_op(name, name if custom else op, version, count, manager, resolver))
-    composites = Counter((composite, version_of(node)) for node in nodes if (composite := composite_of(node)))
+    for key, count in sorted(counts.items(), key=lambda item: (item[0][1], item[0][2])):
+        op, name, version = key
+        entry = _op(name, name if op is BuiltinOperator.CUSTOM else op, version, count, manager, resolver, verdicts.get(key, ()))
+        if refusal := trial.refused.get((name, version)):
+            entry["advice"] = entry["advice"] or refusal
+        ops.append(entry)
     ops += [_op(op.name, op, version, count, manager, resolver) for (op, version), count in sorted(composites.items())]
     return ops
 
 
-def _op(name: str, op: Op, version: int, nodes: int, manager: PluginManager, resolver: OpResolver) -> dict[str, Any]:
-    """Describe one op in one version, and the package that has its kernel; a composite without a kernel runs as its
+def _op(
+    name: str, op: Op, version: int, nodes: int, manager: PluginManager, resolver: OpResolver, verdicts: Sequence[Verdict] = ()
+) -> dict[str, Any]:
+    """Describe one op in one version, and the package that serves most of its nodes; a composite without a kernel runs as its
     decomposition.
     """
     custom, composite = isinstance(op, str), isinstance(op, Composite)
@@ -130,14 +148,19 @@ def _op(name: str, op: Op, version: int, nodes: int, manager: PluginManager, res
     try:
         registration = resolver.find_op(op, version)
         entry["why"] = resolver.why(op, version)
+        declined = dict.fromkeys(verdict.why for verdict in verdicts if verdict.why)
         if registration is not None:
-            origin = registration.provenance
-            entry |= {"distribution": origin.distribution, "distribution_version": origin.version, "plugin": origin.plugin}
-            entry["library"] = os.path.basename(registration.library)
+            origin, library = registration.provenance, registration.library
+            if not composite and (served := Counter((v.provenance, v.library) for v in verdicts if v.provenance is not None)):
+                [((origin, library), _)] = served.most_common(1)
+                chosen = [entry["why"]] if origin == registration.provenance else []  # else why the first one does not serve it
+                entry["why"] = "; ".join([*chosen, *list(declined)[:_LISTED]])
+            entry |= _named(origin) | {"library": os.path.basename(library)}
         elif isinstance(op, str) and (delegate := manager.delegate_for(op)) is not None:
-            origin = delegate.provenance
-            entry |= {"distribution": origin.distribution, "distribution_version": origin.version, "plugin": origin.plugin}
-            entry["why"] = f"the delegate {delegate.name} exists for it"
+            if all(verdict.provider for verdict in verdicts):
+                entry |= _named(delegate.provenance) | {"why": f"the delegate {delegate.name} exists for it"}
+            else:
+                entry["advice"] = "; ".join(list(declined)[:_LISTED]) or manager.advice(op)
         elif composite:
             entry["why"] += "; its decomposition runs"
         else:
@@ -145,6 +168,10 @@ def _op(name: str, op: Op, version: int, nodes: int, manager: PluginManager, res
     except OpletError as error:  # a conflict between packages, or a kernel that cannot be imported
         entry["why"] = str(error)
     return entry
+
+
+def _named(origin: Provenance) -> dict[str, str]:
+    return {"distribution": origin.distribution, "distribution_version": origin.version, "plugin": origin.plugin}
 
 
 def _subgraph(model: Model, index: int, subgraph: tables.SubGraph) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 By TFLITE_METADATA: an output of boxes (BoundingBoxProperties), one of classes (TENSOR_VALUE_LABELS, or of that name), one of scores and one
 with their number. By ultralytics': the raw output of boxes and scores of all classes, whose best are kept (at least 0.25, and no two of one
-class that overlap by more than 0.7, as ultralytics' `predict` has it), or that of a model with such a selection inside.
+class that overlap by more than 0.7, as ultralytics' `predict` has it), or that of a model with such a selection inside. Without metadata
+of boxes: the outputs of a TFLite_Detection_PostProcess.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from oplet_tools.metadata.ultralytics import ultralytics_of
 __all__ = ["Detection", "Detector", "detector_of"]
 
 Array = NDArray[Any]
+_POSTPROCESS = "TFLite_Detection_PostProcess"
 #: The least score, and the largest overlap of two boxes of one class, that ultralytics' `predict` keeps, and how many boxes.
 _LEAST_SCORE, _MOST_OVERLAP, _MOST_BOXES = 0.25, 0.7, 300
 
@@ -146,7 +148,11 @@ def detector_of(
     if not has_readable_tables(model):  # what is said of labels and pictures tells it
         return None
     try:
-        return _by_tables(model, subgraph, outputs, reporter, locale) or _by_ultralytics(model, outputs, channels_first, reporter)
+        return (
+            _by_tables(model, subgraph, outputs, reporter, locale)
+            or _by_ultralytics(model, outputs, channels_first, reporter)
+            or _by_op(model, subgraph, outputs, reporter, locale)
+        )
     except OpletError as error:
         reporter.warn(str(error))
         return None
@@ -182,6 +188,19 @@ def _by_tables(
     number = indices[parts["number"]] if "number" in parts else -1
     in_pixels = properties.coordinate_type == CoordinateType.PIXEL
     return Detector(indices[parts["boxes"]], classes, scores, number, order, properties.type, in_pixels, labels, rules)
+
+
+def _by_op(
+    model: Model, subgraph: int, outputs: Mapping[int, tuple[str, tuple[int, ...]]], reporter: Reporter, locale: str
+) -> Detector | None:
+    """Return the outputs of the op that writes boxes (top, left, bottom, right), classes, scores, and their number."""
+    for node in (model.lazy_root.subgraphs or [])[subgraph].operators or []:
+        written = [] if node.outputs is None else node.outputs.tolist()
+        if len(written) == 4 and set(written) <= outputs.keys() and model.op_of(node)[1] == _POSTPROCESS:
+            boxes, classes, scores, number = written
+            labels = value_labels(model, subgraph, classes, outputs[classes][0], reporter, locale=locale)
+            return Detector(boxes, classes, scores, number, (1, 0, 3, 2), labels=labels)
+    return None
 
 
 def _role(said: TensorMetadata) -> str:

@@ -155,7 +155,10 @@ def run_model(
 
 
 def providers_of(interpreter: Interpreter) -> dict[str, int]:
-    """Count the nodes whose kernels each package or delegate supplies, by its name and version, in descending order."""
+    """Count the nodes whose kernels each package or delegate supplies, by its name and version, in descending order.
+
+    Nodes that nothing serves are those of "nobody".
+    """
     return dict(Counter(map(_origin, interpreter.explain())).most_common())
 
 
@@ -163,4 +166,6 @@ def _origin(report: NodeReport) -> str:
     if report.is_claimed:
         return f"the delegate {report.op}"
     library = f" ({os.path.basename(report.library)})" if report.library else ""
-    return (f"{report.distribution} {report.distribution_version}" if report.distribution else report.plugin) + library
+    return (
+        f"{report.distribution} {report.distribution_version}" if report.distribution else report.plugin or "nobody"
+    ) + library

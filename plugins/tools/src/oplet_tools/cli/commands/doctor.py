@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from oplet.errors import PrepareError
 from oplet_tools.cli.settings import Debug, Json, ModelFile, OpLibraries, PluginSwitches, Wide, settings_of
 
 __all__ = ["doctor"]
@@ -21,10 +22,11 @@ def doctor(
     """Show which operators a model needs, who supplies each one, and how to mend what is missing."""
     settings = settings_of(context, p, debug)
     from oplet_tools.cli.console import Printer, print_json
-    from oplet_tools.describing.doctor import diagnose
+    from oplet_tools.describing.doctor import examine
 
-    found = diagnose(model, settings.plugins(custom_op_library))
+    found, error = examine(model, settings.plugins(custom_op_library))
     missing = [entry for entry in found if not entry.provider]
+    refused = [entry for entry in found if entry.provider and entry.refused]
     if json:
         print_json([entry.as_dict() for entry in found])
     else:
@@ -45,7 +47,11 @@ def doctor(
         printer.line()
         if missing:
             printer.line(f"{len(missing)} of {len(found)} operators are missing: {', '.join(e.op for e in missing)}.", "bold")
-        else:
+        if refused:
+            printer.line(f"The kernels of {', '.join(e.op for e in refused)} refuse a node of the model.", "bold")
+        if not (missing or refused or error):
             printer.line(f"All {len(found)} operators are served.", "bold")
-    if missing:
+    if error:
+        raise PrepareError(error)
+    if missing or refused:
         raise typer.Exit(1)

@@ -1,0 +1,43 @@
+"""Programs that are known to leave custom ops of their own in model files, for advice in messages."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from oplet.ops.custom_prefix import matches
+
+__all__ = ["Maker", "maker_of", "makers"]
+
+
+class Maker(NamedTuple):
+    """A family of custom ops of one origin.
+
+    Attributes:
+        patterns: the ops' names, or prefixes with an asterisk.
+        made: what wrote them into the file, as the rest of a sentence that begins "X is what ...".
+        remedy: what to do with such a file, as the rest of a sentence in the imperative.
+    """
+
+    patterns: tuple[str, ...]
+    made: str
+    remedy: str
+
+    def sentence(self, op: str) -> str:
+        """Return what made the file that has `op`, and what to do with it."""
+        return f"{op} is what {self.made}: {self.remedy}."
+
+
+@lru_cache(maxsize=1)
+def makers() -> tuple[Maker, ...]:
+    """Return all known origins of custom ops, from the table `custom_op_makers.txt`."""
+    from pkgutil import get_data  # imported late: running a model does not need it
+
+    rows = (get_data(__name__, "custom_op_makers.txt") or b"").decode().splitlines()
+    fields = (row.split(" | ") for row in rows if row and not row.startswith("#"))
+    return tuple(Maker(tuple(patterns.split()), made, remedy) for patterns, made, remedy in fields)
+
+
+def maker_of(op: str) -> Maker | None:
+    """Return the origin of the custom op `op`; None if it is not known."""
+    return next((maker for maker in makers() if any(matches(pattern, op) for pattern in maker.patterns)), None)
