@@ -15,7 +15,7 @@ __all__ = ["BUDGET", "lines", "table"]
 
 #: The most lines of Python, comments and empty ones among them, that each package may have.
 BUDGET = {
-    "core": 26_800,
+    "core": 27_000,
     "plugins/atan_op": 100,
     "plugins/beam_handler": 500,
     "plugins/build": 6_000,
@@ -34,7 +34,7 @@ BUDGET = {
     "plugins/serve": 2_900,
     "plugins/signal_ops": 1_400,
     "plugins/testing": 2_400,
-    "plugins/text_ops": 5_800,
+    "plugins/text_ops": 5_900,
     "plugins/tools": 18_900,
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Protocol
 
 __all__ = ["Meter", "charge", "checkpoint", "current_meter", "swap_meter"]
@@ -16,6 +17,9 @@ class Meter(Protocol):
 
     def charge(self, nbytes: int) -> None:
         """Count bytes that a kernel allocates besides its tensors, and raise if they exceed the limit."""
+
+    def keep(self, nbytes: int) -> Callable[[int], None]:
+        """Count bytes that outlive the node's run, and raise if they exceed the limit; return what subtracts bytes, in any thread."""
 
 
 class _Current(threading.local):

@@ -77,11 +77,12 @@ class RunMeter:
     Attributes:
         reasons: why the run is to end, empty while it is not; a list, since the check between nodes is then cheap.
         charge: counts memory that kernels allocate besides tensors against the limits.
+        keep: counts memory that outlives a node's run against the limits, and returns what subtracts it.
         has_deadline: whether `max_seconds` is set.
     """
 
-    def __init__(self, limits: Bounds, model: Model, charge: Callable[[int], None]) -> None:
-        self.charge = charge
+    def __init__(self, limits: Bounds, model: Model, memory: MemoryAccount) -> None:
+        self.charge, self.keep = memory.charge, memory.keep
         self.reasons: list[str] = []
         self.has_deadline = limits.max_seconds is not None
         self._seconds = limits.max_seconds
@@ -170,7 +171,7 @@ class Session:
         self.resources: dict[Any, Any] = {}
         self.limits = limits
         self.memory = MemoryAccount(limits, model)
-        self.meter = RunMeter(limits, model, self.memory.charge)
+        self.meter = RunMeter(limits, model, self.memory)
         self.max_while_iterations = _or_endless(limits.max_while_iterations)
         self._deepest = _or_endless(limits.max_call_depth)
         self._most_calls = _or_endless(limits.max_subgraph_calls)

@@ -11,6 +11,7 @@ import numpy as np
 
 from oplet import Registration, TensorType, ensure
 from oplet.kernels.arrays import Array
+from oplet.kernels.keeping import kept_copy
 from oplet_flex_ops.attributes import TYPES, Attributes
 from oplet_flex_ops.kernel import computed
 from oplet_flex_ops.ops.ragged.splits import ensure_splits
@@ -18,6 +19,8 @@ from oplet_flex_ops.signature import Signature
 
 __all__ = ["RAGGED_TENSOR_FROM_VARIANT", "RAGGED_TENSOR_TO_VARIANT", "Ragged"]
 
+#: Bytes of a row as a value: the tuples and arrays that refer to its values, for itself and for each level of splits.
+_ROW, _LEVEL = 320, 200
 _SPLITS = (TensorType.INT64, TensorType.INT32)
 
 
@@ -43,11 +46,14 @@ def _writing(attributes: Attributes) -> _Writing:
 
 
 def _to_variant(given: _Writing, *operands: Array) -> Array:
-    splits, values = operands[: given.rank], np.array(operands[given.rank])
+    splits, values = operands[: given.rank], operands[given.rank]
     ensure_splits(splits, len(values) if values.ndim else 0)
     if not given.batched:
-        return _variants([Ragged(tuple(np.array(level) for level in splits), values)], ())
+        return _variants([Ragged(tuple(kept_copy(level) for level in splits), kept_copy(values, besides=_ROW))], ())
     ensure(values.ndim >= 1, "a batch must have at least one dimension.")
+    count = splits[0].size - 1 if splits else len(values)
+    # What the rows have of their own lives as long as the array that all of them refer to, at most.
+    values = kept_copy(values, besides=count * (_ROW + _LEVEL * len(splits)) + sum(level.nbytes for level in splits[1:]))
     if not given.rank:
         return _variants([Ragged((), row) for row in values], (len(values),))
     rows = []

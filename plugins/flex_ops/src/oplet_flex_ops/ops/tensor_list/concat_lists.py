@@ -9,6 +9,9 @@ from oplet_flex_ops.lists.nodes import as_list, registration
 from oplet_flex_ops.lists.partial_shapes import shown
 from oplet_flex_ops.lists.tensor_list import TensorList
 
+#: Bytes of a reference.
+_REFERENCE = 8
+
 
 def prepare(context: Context, node: Node) -> None:
     """Check the node's inputs: two tensors of lists."""
@@ -26,7 +29,7 @@ def concat_lists(context: Context, node: Node) -> None:
         head, tail = as_list(a, first, node.prepared), as_list(b, second, node.prepared)
         if head.shape != tail.shape:
             ensure(False, f"lists of elements of shape {shown(head.shape)} and of shape {shown(tail.shape)} cannot be joined.")
-        charge(head.nbytes + tail.nbytes)
+        charge(3 * _REFERENCE * (head.size + tail.size))
         joined.append(TensorList.of(head.elements() + tail.elements(), head.type, head.shape, head.most))
     output = node.outputs[0].data.reshape(-1)
     for position, made in enumerate(joined):

@@ -5,10 +5,14 @@ from __future__ import annotations
 from itertools import accumulate
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet.kernels.keeping import kept_copy
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import ensure_shape_tensor, gives_list, registration
 from oplet_flex_ops.lists.partial_shapes import merged, read_partial_shape, without_first
-from oplet_flex_ops.lists.tensor_list import Element, TensorList, owned
+from oplet_flex_ops.lists.tensor_list import Element, TensorList
+
+#: Bytes of a piece, besides its rows.
+_PIECE = 112
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -29,7 +33,7 @@ def split(context: Context, node: Node) -> None:
     ensure(
         sum(lengths) == tensor.shape[0], lambda: f"the pieces have {sum(lengths)} rows together, {tensor} has {tensor.shape[0]}."
     )
-    whole = owned(tensor.data)
+    whole = kept_copy(tensor.data, besides=_PIECE * len(lengths))
     pieces: list[Element] = [whole[end - length : end] for end, length in zip(accumulate(lengths), lengths)]
     node.outputs[0].data[()] = TensorList.of(pieces, tensor.type, shape)
 
