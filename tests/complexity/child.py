@@ -27,6 +27,7 @@ __all__ = ["ENGINES"]
 #: The plugins of each engine.
 ENGINES = {
     "numpy": ["builtin_ops", "signal_ops", "mediapipe_ops"],
+    "custom": ["builtin_ops", "flex_ops", "text_ops"],
     "numba": ["numba_ops", "builtin_ops", "signal_ops", "mediapipe_ops"],
 }
 

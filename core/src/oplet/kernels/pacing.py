@@ -1,4 +1,7 @@
-"""Loops of kernels over what a model gives: looks at the clock on the way, and lists that are charged before they are made."""
+"""Loops of kernels over what a model gives: looks at the clock on the way, and lists that are charged before they are made.
+
+A call that nothing interrupts and that may take a second or more is foreseen: `foresee(seconds)` refuses it where a deadline would pass.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from oplet.kernels.arrays import Array
-from oplet.ops.checkpoint import charge, checkpoint
+from oplet.ops.checkpoint import charge, checkpoint, foresee
 
-__all__ = ["listed", "paced"]
+__all__ = ["foresee", "listed", "paced"]
 
 Item = TypeVar("Item")
 #: Bytes of a number of Python's with the reference to it, and of a reference alone.

@@ -120,6 +120,20 @@ class RunMeter:
                 f"{self._model.name} took longer than Limits(max_seconds={self._seconds}) allows; it was stopped, and can be invoked again."
             )
 
+    def foresee(self, seconds: float) -> None:
+        """Check whether the run is to end, or would be late after a call that takes so many seconds.
+
+        Raises:
+            CancelledError: another thread called `stop`.
+            DeadlineError: the run takes longer than `max_seconds`, or would.
+        """
+        self.check()
+        if self.has_deadline and time.monotonic() + seconds > self._end:
+            raise DeadlineError(
+                f"{self._model.name} makes a call that takes about {seconds:.1f} seconds and cannot be stopped; Limits(max_seconds="
+                f"{self._seconds}) does not allow it. It was not begun, and the model can be invoked again."
+            )
+
 
 class Session:
     """The shared state of one interpreter's subgraphs.

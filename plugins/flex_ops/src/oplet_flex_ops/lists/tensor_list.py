@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from oplet import TensorType, charge, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.keeping import kept_copy
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.lists.partial_shapes import merged
 from oplet_flex_ops.lists.persistent import PersistentList
 from oplet_flex_ops.nodedef import Shape
@@ -122,7 +123,7 @@ class TensorList:
             EnsureError: the list or an element contradicts it.
         """
         shape = merged(asked, self.shape, "the elements of the list")
-        for element in elements:
+        for element in paced(elements):
             if element is not None and element.shape != shape:
                 shape = merged(shape, element.shape, "the elements of the list")
         return shape
@@ -146,4 +147,4 @@ def owned(array: Array) -> Array:
 def owned_rows(array: Array) -> list[Array]:
     """Return copies of an array's rows that a list can keep."""
     copy = kept_copy(array, besides=_ARRAY * len(array))
-    return [copy[row, ...] for row in range(len(copy))]  # `...` keeps a row of a vector an array
+    return [copy[row, ...] for row in paced(range(len(copy)), 4096)]  # `...` keeps a row of a vector an array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oplet import Context, Node, TensorType, charge, ensure, ensure_type
 from oplet.kernels.operands import ensure_same_shape
+from oplet.kernels.pacing import listed, paced
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import as_list, registration
 from oplet_flex_ops.lists.partial_shapes import shown
@@ -25,7 +26,7 @@ def prepare(context: Context, node: Node) -> None:
 def concat_lists(context: Context, node: Node) -> None:
     first, second = node.inputs
     joined = []
-    for a, b in zip(first.data.ravel().tolist(), second.data.ravel().tolist()):
+    for a, b in paced(zip(listed(first.data), listed(second.data)), 16):
         head, tail = as_list(a, first, node.prepared), as_list(b, second, node.prepared)
         if head.shape != tail.shape:
             ensure(False, f"lists of elements of shape {shown(head.shape)} and of shape {shown(tail.shape)} cannot be joined.")
