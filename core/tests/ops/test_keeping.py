@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from oplet import Interpreter, Limits, MutableOpResolver, Registration
-from oplet.errors import LimitError
+from oplet.errors import DeadlineError, LimitError
 from oplet.kernels.keeping import Kept, kept_array, kept_copy
-from oplet.kernels.pacing import listed, paced
+from oplet.kernels.pacing import foresee, listed, paced
 from oplet_testing import one_op_model
 from oplet_testing.one_op import Spec
 
@@ -129,3 +129,26 @@ def test_a_paced_loop_ends_where_the_run_is_to_end() -> None:
 def test_a_paced_loop_yields_every_item() -> None:
     assert list(paced(range(1000), 7)) == list(range(1000))
     assert list(paced([])) == []
+
+
+def test_a_call_that_would_be_late_is_not_begun() -> None:
+    begun: list[float] = []
+
+    def kernel() -> None:
+        foresee(0.1)
+        begun.append(0.1)
+        foresee(100.0)
+        begun.append(100.0)
+
+    resolver = MutableOpResolver()
+    resolver.add_custom("Keeper", Registration(bind=lambda context, node: kernel))
+    model = one_op_model("Keeper", [Spec("float32", [1])], [Spec("float32", [1])])
+    interpreter = Interpreter(model_content=model, op_resolver=resolver, limits=Limits(max_seconds=50.0))
+    interpreter.allocate_tensors()
+    with pytest.raises(DeadlineError, match="about 100.0 seconds"):
+        interpreter.invoke()
+    assert begun == [0.1]
+    free = Interpreter(model_content=model, op_resolver=resolver)
+    free.allocate_tensors()
+    free.invoke()
+    assert begun == [0.1, 0.1, 100.0]

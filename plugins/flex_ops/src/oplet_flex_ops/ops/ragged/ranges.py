@@ -38,7 +38,7 @@ def _range(dtype: Any, *bounds: Array) -> list[Array]:
             spans = np.ceil(np.abs((limits - starts) / deltas))
             away = ((deltas > 0) & (limits < starts)) | ((deltas < 0) & (limits > starts))
             ensure(bool(np.isfinite(spans).all()), "a range has no size.")
-            sizes = [int(each) for each in np.where(away, 0, spans)]
+            sizes = [int(each) for each in paced(listed(np.where(away, 0, spans)))]
     total = sum(sizes)
     ensure(total <= np.iinfo(dtype).max, f"the ranges have {total} numbers together, more than their splits can count.")
     reserve((total,), 32)

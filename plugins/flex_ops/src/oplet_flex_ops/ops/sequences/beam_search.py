@@ -165,6 +165,7 @@ class BeamSearch:
         for leaf in sorted(self._leaves, key=lambda entry: -entry.total)[:count]:
             labels: list[int] = []
             entry, before = leaf, -1
+            checkpoint()
             while entry.parent is not None:
                 if not merge or entry.label != before:
                     labels.append(entry.label)

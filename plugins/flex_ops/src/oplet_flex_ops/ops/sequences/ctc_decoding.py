@@ -40,7 +40,7 @@ def ensure_lengths(inputs: Array, lengths: Array) -> None:
 
 def _sparse(paths: list[list[int]]) -> tuple[Array, Array, Array]:
     """Return a sparse matrix (indices, values, shape) with one row of labels per sequence."""
-    lengths = [len(path) for path in paths]
+    lengths = [len(path) for path in paced(paths)]
     rows = np.repeat(np.arange(len(paths)), lengths)
     columns = np.concatenate([np.arange(length) for length in paced(lengths)]) if paths else np.zeros(0, np.int64)
     labels = np.array([label for path in paced(paths, 16) for label in path], np.int64)
@@ -102,7 +102,7 @@ def _beam_settings(attributes: Attributes) -> _Beam:
 
 def _beam(given: _Beam, inputs: Array, lengths: Array) -> list[Array]:
     ensure_lengths(inputs, lengths)
-    found: list[list[list[int]]] = [[] for _ in range(given.paths)]
+    found: list[list[list[int]]] = [[] for _ in paced(range(given.paths))]
     scores = np.zeros((inputs.shape[1], given.paths), inputs.dtype)
     for number, length in enumerate(paced(listed(lengths), 1)):
         search = BeamSearch(given.width, inputs.shape[2])
@@ -110,7 +110,7 @@ def _beam(given: _Beam, inputs: Array, lengths: Array) -> list[Array]:
             search.step(step)
         best = search.best(given.paths, given.merge)
         ensure(len(best) == given.paths, f"there are {len(best)} paths, fewer than the {given.paths} of top_paths.")
-        for rank, (path, score) in enumerate(best):
+        for rank, (path, score) in enumerate(paced(best)):
             found[rank].append(path)
             scores[number, rank] = score
     parts: list[Any] = [_sparse(paths) for paths in found]
