@@ -38,7 +38,7 @@ BUDGET = {
     "plugins/serve": 2_900,
     "plugins/signal_ops": 1_700,
     "plugins/testing": 2_400,
-    "plugins/text_ops": 6_300,
+    "plugins/text_ops": 6_400,
     "plugins/tools": 22_500,
 }
 

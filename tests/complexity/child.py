@@ -28,6 +28,7 @@ __all__ = ["ENGINES"]
 ENGINES = {
     "numpy": ["builtin_ops", "coral_ops", "larq_ops", "signal_ops", "mediapipe_ops"],
     "compiled": ["compiled_ops", "builtin_ops", "coral_ops", "larq_ops", "signal_ops", "mediapipe_ops"],
+    "custom": ["builtin_ops", "flex_ops", "text_ops"],
 }
 
 #: Address space beyond what the process has before a model.

@@ -41,8 +41,8 @@ _OTHERS = {
     "oplet_builtin_ops.ops.fill", "oplet_builtin_ops.ops.gather", "oplet_builtin_ops.ops.gather_nd", "oplet_builtin_ops.ops.hashtable",
     "oplet_builtin_ops.ops.hashtable_lookup", "oplet_builtin_ops.ops.lsh_projection", "oplet_builtin_ops.ops.not_equal",
     "oplet_builtin_ops.ops.stablehlo_pad", "oplet_builtin_ops.ops.tile", "oplet_builtin_ops.control.resources",
-    # One string, of a file that is charged by itself; and strings that are charged as they are made, one by one.
-    "oplet_flex_ops.ops.signal.wav", "oplet_builtin_ops.ops.skip_gram",
+    # One string, of a file that is charged by itself.
+    "oplet_flex_ops.ops.signal.wav",
 }  # fmt: skip
 #: What a module that makes strings has from the package's own modules instead of the helper itself.
 _HELPED = {"each_text", "cut_all", "Detokenizer", "Decoder", "elementwise", "encoder"}

@@ -28,7 +28,7 @@ from oplet.schema import options as o
 from oplet.schema import tables
 from oplet.schema.decode import decode
 
-__all__ = ["CASES", "NAMES", "SIZES", "TEXTS", "Case"]
+__all__ = ["CASES", "NAMES", "SIZES", "TEXTS", "Case", "run_within"]
 
 _LIMIT = LIMITS.max_arena_bytes or 0
 #: Bytes of address space beside what there is after a small run, and processor time for one call, in seconds.
@@ -294,7 +294,7 @@ def _status(key: str) -> int:
     return int(re.findall(rf"{key}:\s+(\d+)", Path("/proc/self/status").read_text())[0]) << 10
 
 
-def _within(data: bytes) -> Iterator[Any]:
+def run_within(data: bytes) -> Iterator[Any]:
     """Run in a fork with little memory and time; yield how it ended, and the memory that it took, as a part of the limit."""
     read, write = os.pipe()
     if not (child := os.fork()):
@@ -327,7 +327,7 @@ def main(ops: Sequence[str], few: bool) -> None:
                 # All texts in the first size, and one in the others.
                 for name in names[:: len(names) - 1 or 1] if few else names if (count, length) == SIZES[0] else names[:1]:
                     piece = TEXTS[name]
-                    how, part = _within(model_of(op, case, count, piece * (length // len(piece))))
+                    how, part = run_within(model_of(op, case, count, piece * (length // len(piece))))
                     print(json.dumps([op, number, count, length, name, how, part]), flush=True)
 
 

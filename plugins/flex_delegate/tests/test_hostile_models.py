@@ -10,8 +10,8 @@ import pytest
 from plugins.flex_delegate.tests.flex_models import FlexModel, opened, run
 from tests.places import SWEEP
 
-from oplet import TensorType
-from oplet.errors import OpletError
+from oplet import Limits, TensorType
+from oplet.errors import LimitError, OpletError
 
 pytest.importorskip("tensorflow")
 
@@ -32,6 +32,15 @@ def refused(op: str, inputs: list[Any], made: list[Any], **attributes: Any) -> s
     with pytest.raises(OpletError) as caught:
         run(opened(content), *inputs)
     return str(caught.value)
+
+
+def test_strings_of_one_object_are_charged_before_tensorflow_copies_them() -> None:
+    model = FlexModel().tensor("x", TensorType.STRING, [100_000]).tensor("y", TensorType.STRING, [])
+    content = model.flex("StringStrip", "x", "y").content("x", "y")
+    interpreter = opened(content, limits=Limits(max_arena_bytes=64 << 20))
+    with pytest.raises(LimitError, match="besides its tensors"):
+        run(interpreter, np.full(100_000, b"a" * 10_000, object))
+    run(interpreter, np.full(100_000, b"a", object))
 
 
 @pytest.mark.parametrize(

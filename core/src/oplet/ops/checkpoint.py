@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["Meter", "charge", "checkpoint", "current_meter", "swap_meter"]
+__all__ = ["Meter", "charge", "checkpoint", "current_meter", "foresee", "swap_meter"]
 
 
 class Meter(Protocol):
@@ -14,8 +15,14 @@ class Meter(Protocol):
     def check(self) -> None:
         """Raise if the run was cancelled or exceeded its deadline."""
 
+    def foresee(self, seconds: float) -> None:
+        """Raise, as `check` does, and also if so many seconds later the deadline would have passed."""
+
     def charge(self, nbytes: int) -> None:
         """Count bytes that a kernel allocates besides its tensors, and raise if they exceed the limit."""
+
+    def keep(self, nbytes: int) -> Callable[[int], None]:
+        """Count bytes that outlive the node's run, and raise if they exceed the limit; return what subtracts bytes, in any thread."""
 
 
 class _Current(threading.local):
@@ -38,6 +45,21 @@ def checkpoint() -> None:
     meter = _current.meter
     if meter is not None:
         meter.check()
+
+
+def foresee(seconds: float) -> None:
+    """Stop here, as `checkpoint` does, also where the deadline would pass during a call that nothing interrupts. Without one it may begin.
+
+    Args:
+        seconds: how long the call is going to take, on a fast machine.
+
+    Raises:
+        CancelledError: another thread cancelled the run; do not catch it.
+        DeadlineError: the run takes longer than is allowed, or would; do not catch it.
+    """
+    meter = _current.meter
+    if meter is not None:
+        meter.foresee(seconds)
 
 
 def charge(nbytes: int) -> None:

@@ -18,7 +18,7 @@ from oplet_flex_delegate.guards.conditions import is_cut
 from oplet_flex_delegate.guards.guard import Guard, output_bytes
 from oplet_flex_delegate.library import cpu, reason_of, tensorflow
 from oplet_flex_delegate.operation import Operation
-from oplet_flex_delegate.values import OPAQUE, TYPES, elements_of, reader
+from oplet_flex_delegate.values import OPAQUE, TYPES, copied_nbytes, elements_of, reader
 
 __all__ = ["FlexKernel"]
 
@@ -109,8 +109,12 @@ class FlexKernel(DelegateKernel):
         writers = [(places[tensor], _writer(context, tensor)) for tensor in self._outputs]
         container = self._joined
 
+        strings = [tensor for tensor in self._inputs if tensor.type is TensorType.STRING and not tensor.is_constant]
+
         def run() -> None:
             values = template.copy()
+            if len(strings) > 1:  # each is charged when it is copied, and all together here
+                charge(sum(copied_nbytes(tensor.data) for tensor in strings))
             for place, read in readers:
                 values[place] = read()
             with cpu():

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from oplet import Tensor, TensorType
+from numpy.typing import NDArray
+
+from oplet import Tensor, TensorType, charge
 from oplet.errors import InvokeError
 from oplet_flex_delegate.library import tensorflow
 
@@ -17,6 +19,7 @@ __all__ = [
     "STRING_TYPE",
     "TYPES",
     "TensorFlowValue",
+    "copied_nbytes",
     "elements_of",
     "reader",
 ]
@@ -53,6 +56,8 @@ STRING_TYPE = TYPES[TensorType.STRING]
 ITEM_SIZES = {
     1: 4, 2: 8, 3: 4, 4: 1, 5: 2, 6: 1, 7: 64, 8: 8, 9: 8, 10: 1, 14: 2, 17: 2, 18: 16, 19: 2, 20: 64, 21: 64, 22: 4, 23: 8,
 }  # fmt: skip
+#: Bytes of a reference.
+_REFERENCE = 8
 
 
 class TensorFlowValue:
@@ -77,6 +82,13 @@ def reader(tensor: Tensor) -> Callable[[], Any]:
     if tensor.type not in OPAQUE:
         tf = tensorflow()
         make, data, kind = tf.constant, tensor.data, tf.as_dtype(TYPES[tensor.type])
+        if tensor.type is TensorType.STRING:
+
+            def copied() -> Any:
+                charge(copied_nbytes(data))
+                return make(data, kind)
+
+            return copied
         return lambda: make(data, kind)
 
     def value() -> Any:
@@ -89,6 +101,13 @@ def reader(tensor: Tensor) -> Callable[[], Any]:
         return tf.reshape(tf.stack(found), tensor.data.shape)
 
     return value
+
+
+def copied_nbytes(strings: NDArray[Any]) -> int:
+    """Return the bytes that TensorFlow's copies of strings take: it has one of each element, also where many are one object here."""
+    charge(_REFERENCE * strings.size)
+    texts = strings.ravel().tolist()
+    return ITEM_SIZES[STRING_TYPE] * len(texts) + sum(map(len, texts))
 
 
 def elements_of(value: Any) -> tuple[tuple[int, ...], list[TensorFlowValue]]:

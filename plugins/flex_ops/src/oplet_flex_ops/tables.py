@@ -13,12 +13,18 @@ import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, charge, ensure, ensure_type
 from oplet.kernels.arrays import Array
+from oplet.kernels.keeping import Kept
+from oplet.kernels.pacing import listed, paced
 from oplet_flex_ops.attributes import Attributes
 
 __all__ = ["Table", "find_or_make", "gives_handle", "read_table", "table_types"]
 
-#: Bytes of an entry besides its key and value, and of a string besides its characters.
-_ENTRY, _STRING = 160, 33
+#: Bytes of an entry besides its key and value, of a string besides its characters, of a number and of an array besides its elements.
+_ENTRY, _STRING, _NUMBER, _ARRAY = 96, 33, 32, 112
+#: Bytes of scratch for an entry while it is written, and of a table without entries.
+_SCRATCH, _TABLE = 200, 1200
+#: Entries between two looks at the clock.
+_PART = 4096
 #: Types that keys and values may have.
 _NO_VALUES = (TensorType.RESOURCE, TensorType.VARIANT)
 
@@ -49,7 +55,7 @@ class Table:
         self.is_static = is_static
         self.refused = {} if refused is None else refused
         self.entries: dict[Any, Any] | None = None if is_static else {}
-        self._nbytes = 0
+        self._kept = Kept(_TABLE)
 
     @property
     def size(self) -> int:
@@ -75,9 +81,11 @@ class Table:
             LimitError: the table takes more memory than is allowed.
         """
         ensure(not self.is_static, "the table can only be filled once, by an import; insert into a mutable table.")
-        found = dict(self._pairs(keys, values))
-        self._charge(found)
-        self.filled().update(found)
+        entries, pairs = self.filled(), self._pairs(keys, values)
+        found = dict(paced(pairs, _PART))
+        gone = sum(_ENTRY + _nbytes(key) + _nbytes(entries[key]) for key in paced(found, _PART) if key in entries)
+        self._kept.add(_all_nbytes(found) - gone)
+        entries.update(found)
 
     def replace(self, keys: Array, values: Array) -> None:
         """Replace all entries. A static table may be filled again only with the same entries.
@@ -88,17 +96,18 @@ class Table:
             LimitError: the table takes more memory than is allowed.
         """
         pairs = self._pairs(keys, values)
-        found = dict(pairs)
+        found = dict(paced(pairs, _PART))
         if self.is_static:
-            ensure(all(_same(found[key], value) for key, value in pairs), "the table has different values for the same key.")
+            ensure(
+                all(_same(found[key], value) for key, value in paced(pairs)), "the table has different values for the same key."
+            )
             ensure(
                 self.entries is None
-                or (self.entries.keys() == found.keys() and all(_same(self.entries[key], found[key]) for key in found)),
+                or (self.entries.keys() == found.keys() and all(_same(self.entries[key], found[key]) for key in paced(found))),
                 "the table was already filled, with other entries.",
             )
-        self._nbytes = 0
-        self._charge(found)
-        self.entries = found
+        kept = Kept(_TABLE + _all_nbytes(found))
+        self.entries, self._kept = found, kept
 
     def remove(self, keys: Array) -> None:
         """Remove keys; unknown ones are skipped.
@@ -107,8 +116,10 @@ class Table:
             EnsureError: the table is static, or refuses a key.
         """
         ensure(not self.is_static, "nothing can be removed from a table that is filled once.")
-        for key in self._checked_keys(keys):
-            self.filled().pop(key, None)
+        entries = self.filled()
+        for key in paced(self._checked_keys(keys), _PART):
+            if key in entries:
+                self._kept.add(-(_ENTRY + _nbytes(key) + _nbytes(entries.pop(key))))
 
     def find(self, keys: Array, default: Array, target: Array) -> None:
         """Write the keys' values to `target`; `default` has one value, or one per key.
@@ -120,22 +131,26 @@ class Table:
         if self.value_shape:
             rows = target.reshape(len(items), *self.value_shape)
             missing = np.broadcast_to(default, target.shape).reshape(rows.shape)
-            for row, (key, other) in enumerate(zip(items, missing)):
+            for row, (key, other) in enumerate(paced(zip(items, missing))):
                 value = entries.get(key)
                 rows[row] = other if value is None else value
-        elif default.size == 1:
-            target.reshape(-1)[:] = list(map(entries.get, items, default.ravel().tolist() * len(items)))
-        else:
-            target.reshape(-1)[:] = list(map(entries.get, items, default.ravel().tolist()))
+            return
+        flat, others = target.reshape(-1), default.reshape(-1)
+        for first in paced(range(0, len(items), _PART), 1):
+            part = slice(first, first + _PART)
+            usual = [default.item()] * _PART if default.size == 1 else others[part].tolist()
+            flat[part] = list(map(entries.get, items[part], usual))
 
     def _pairs(self, keys: Array, values: Array) -> list[tuple[Any, Any]]:
+        charge(_SCRATCH * keys.size + (_ARRAY * keys.size + values.nbytes if self.value_shape else 0))
         items = self._checked_keys(keys)
         if not self.value_shape:
-            return list(zip(items, values.ravel().tolist()))
-        return list(zip(items, np.array(values).reshape(len(items), *self.value_shape)))
+            return list(zip(items, listed(values)))
+        rows = values.reshape(len(items), *self.value_shape)
+        return [(key, np.array(row)) for key, row in paced(zip(items, rows))]
 
     def _checked_keys(self, keys: Array) -> list[Any]:
-        items: list[Any] = keys.ravel().tolist()
+        items = listed(keys)
         if self.refused:
             ensure(keys.ndim <= 1, lambda: f"keys of shape {list(keys.shape)} are given; a dense table takes a vector of keys.")
             if wrong := self.refused.keys() & set(items):
@@ -143,17 +158,15 @@ class Table:
                 ensure(False, f"{key!r:.60} is the {self.refused[key]} of the table, and no key that it can hold.")
         return items
 
-    def _charge(self, entries: dict[Any, Any]) -> None:
-        each = _ENTRY + (0 if not self.value_shape else 112)
-        nbytes = each * len(entries) + sum(_nbytes(key) + _nbytes(value) for key, value in entries.items())
-        charge(self._nbytes + nbytes)
-        self._nbytes += nbytes
+
+def _all_nbytes(entries: dict[Any, Any]) -> int:
+    return sum(_ENTRY + _nbytes(key) + _nbytes(value) for key, value in paced(entries.items(), _PART))
 
 
 def _nbytes(value: Any) -> int:
     if isinstance(value, bytes):
         return _STRING + len(value)
-    return int(value.nbytes) if isinstance(value, np.ndarray) else 0
+    return _ARRAY + int(value.nbytes) if isinstance(value, np.ndarray) else _NUMBER
 
 
 def _same(a: Any, b: Any) -> bool:

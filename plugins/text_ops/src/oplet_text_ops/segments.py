@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
 from oplet.kernels.options import integer
+from oplet.kernels.pacing import paced
 from oplet_text_ops.attributes import options_of
 from oplet_text_ops.nodes import ensure_row_splits
 
@@ -73,7 +74,7 @@ def fitting(sizes: Ints, length: int) -> Ints:
     order = np.argsort(sizes, axis=1, kind="stable")
     each = np.arange(rows)
     going, filled = np.ones(rows, bool), np.zeros(rows, np.int64)
-    for place in range(count):
+    for place in paced(range(count), 16):
         segment = order[:, place]
         size = sizes[each, segment]
         going &= size * (count - place) <= left
@@ -81,11 +82,11 @@ def fitting(sizes: Ints, length: int) -> Ints:
         left -= np.where(going, size, 0)
         filled += going
     share = left // np.maximum(count - filled, 1)
-    for place in range(count):
+    for place in paced(range(count), 16):
         others = place >= filled
         kept[each[others], order[others, place]] = share[others]
         left -= np.where(others, share, 0)
-    for column in range(count):
+    for column in paced(range(count), 16):
         more = (left > 0) & (kept[:, column] < sizes[:, column])
         kept[:, column] += more
         left -= more

@@ -77,11 +77,12 @@ class RunMeter:
     Attributes:
         reasons: why the run is to end, empty while it is not; a list, since the check between nodes is then cheap.
         charge: counts memory that kernels allocate besides tensors against the limits.
+        keep: counts memory that outlives a node's run against the limits, and returns what subtracts it.
         has_deadline: whether `max_seconds` is set.
     """
 
-    def __init__(self, limits: Bounds, model: Model, charge: Callable[[int], None]) -> None:
-        self.charge = charge
+    def __init__(self, limits: Bounds, model: Model, memory: MemoryAccount) -> None:
+        self.charge, self.keep = memory.charge, memory.keep
         self.reasons: list[str] = []
         self.has_deadline = limits.max_seconds is not None
         self._seconds = limits.max_seconds
@@ -117,6 +118,20 @@ class RunMeter:
         if self.has_deadline and time.monotonic() > self._end:
             raise DeadlineError(
                 f"{self._model.name} took longer than Limits(max_seconds={self._seconds}) allows; it was stopped, and can be invoked again."
+            )
+
+    def foresee(self, seconds: float) -> None:
+        """Check whether the run is to end, or would be late after a call that takes so many seconds.
+
+        Raises:
+            CancelledError: another thread called `stop`.
+            DeadlineError: the run takes longer than `max_seconds`, or would.
+        """
+        self.check()
+        if self.has_deadline and time.monotonic() + seconds > self._end:
+            raise DeadlineError(
+                f"{self._model.name} makes a call that takes about {seconds:.1f} seconds and cannot be stopped; Limits(max_seconds="
+                f"{self._seconds}) does not allow it. It was not begun, and the model can be invoked again."
             )
 
 
@@ -172,7 +187,7 @@ class Session:
         self.resources: dict[Any, Any] = {}
         self.limits = limits
         self.memory = MemoryAccount(limits, model)
-        self.meter = RunMeter(limits, model, self.memory.charge)
+        self.meter = RunMeter(limits, model, self.memory)
         self.max_while_iterations = _or_endless(limits.max_while_iterations)
         self._deepest = _or_endless(limits.max_call_depth)
         self._most_calls = _or_endless(limits.max_subgraph_calls)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from oplet.errors import LimitError
@@ -21,6 +22,8 @@ __all__ = ["USUAL", "Bounds", "MemoryAccount"]
 _ROUGHLY = 64
 #: About the bytes of a tensor's description: its name, shape, quantization and position.
 _TENSOR = 512
+#: Drops of kept memory that are subtracted together.
+_FEW = 1024
 
 
 class Bounds:
@@ -72,7 +75,10 @@ class MemoryAccount:
         self._most_together = math.inf if limits.max_arena_bytes is None else limits.max_arena_bytes
         self._strings: dict[Tensor | Node, int] = {}  # bytes of strings by tensor, besides the arrays that refer to them
         self._own: dict[Tensor | Node, int] = {}  # bytes by tensor outside of the arenas, and by node for its kernel's own memory
-        self._total = 0
+        self._total = self._kept = 0
+        self._dropped: deque[int] = (
+            deque()
+        )  # bytes of `_kept` that are gone: collections may add to it while another thread counts
         self.charged_to: Node | None = None
 
     def check_tensor(self, tensor: Tensor) -> int:
@@ -96,7 +102,7 @@ class MemoryAccount:
         """
         nbytes = self.check_tensor(tensor)
         self.release(tensor)
-        if self._total + nbytes > self._most_together:
+        if self._exceeds(nbytes):
             self.check_arena(nbytes, tensor)
         self._own[tensor] = nbytes
         self._total += nbytes
@@ -131,7 +137,7 @@ class MemoryAccount:
         Raises:
             LimitError: with it, the model would take more than `max_arena_bytes`.
         """
-        if self._total + nbytes > self._most_together:
+        if self._exceeds(nbytes):
             raise LimitError(
                 f"The constant {what} would take {nbytes} bytes once it is unpacked, and {self._model.name} {self._total + nbytes} with it; "
                 f"Limits(max_arena_bytes={self._most_together}) allows no more."
@@ -153,7 +159,7 @@ class MemoryAccount:
         nbytes = held_nbytes(tensor.data, self._most_together / _ROUGHLY)
         self._total += nbytes - self._strings.pop(tensor, 0)
         self._strings[tensor] = nbytes
-        if self._total > self._most_together:
+        if self._exceeds(0):
             raise LimitError(
                 f"The strings of {tensor} take {nbytes} bytes, and {self._model.name} takes {self._total} with them; "
                 f"Limits(max_arena_bytes={self._most_together}) allows no more."
@@ -162,6 +168,7 @@ class MemoryAccount:
     @property
     def total(self) -> int:
         """The bytes that are counted now, without arenas."""
+        self._settle()
         return self._total
 
     def take_over(self, other: MemoryAccount, owners: Mapping[Tensor | Node, Tensor | Node]) -> None:
@@ -172,7 +179,7 @@ class MemoryAccount:
             owners: maps the other interpreter's tensors and nodes to this one's.
         """
         self._own = {owners.get(owner, owner): nbytes for owner, nbytes in other._own.items()}
-        self._total = other._total
+        self._total = other.total - other._kept
 
     def charge(self, nbytes: int) -> None:
         """Check bytes that a kernel allocates besides tensors; those of `prepare` and `bind` count until the next prepare.
@@ -180,7 +187,7 @@ class MemoryAccount:
         Raises:
             LimitError: with it, the model would take more than `max_arena_bytes`.
         """
-        if self._total + nbytes > self._most_together:
+        if self._exceeds(nbytes):
             raise LimitError(
                 f"{self.charged_to or 'A node'} would take {nbytes} bytes besides its tensors, and {self._model.name} {self._total + nbytes} "
                 f"with them; Limits(max_arena_bytes={self._most_together}) allows no more."
@@ -188,6 +195,34 @@ class MemoryAccount:
         if self.charged_to is not None:
             self._own[self.charged_to] = self._own.get(self.charged_to, 0) + nbytes
             self._total += nbytes
+
+    def keep(self, nbytes: int) -> Callable[[int], None]:
+        """Count bytes that outlive the run of a node (variables, tables, lists); return what subtracts bytes of them, in any thread.
+
+        Raises:
+            LimitError: with them, the model would take more than `max_arena_bytes`.
+        """
+        if self._exceeds(nbytes):
+            raise LimitError(
+                f"What {self._model.name} keeps between nodes (variables, tables, lists) would take {self._kept + nbytes} bytes, and all "
+                f"{self._total + nbytes} with it; Limits(max_arena_bytes={self._most_together}) allows no more."
+            )
+        self._kept += nbytes
+        self._total += nbytes
+        return self._dropped.append
+
+    def _exceeds(self, nbytes: int) -> bool:
+        """Return whether further bytes would be more than `max_arena_bytes`."""
+        if self._total + nbytes > self._most_together or len(self._dropped) > _FEW:
+            self._settle()
+        return self._total + nbytes > self._most_together
+
+    def _settle(self) -> None:
+        """Subtract what was kept and is gone."""
+        while self._dropped:
+            gone = self._dropped.popleft()
+            self._kept -= gone
+            self._total -= gone
 
     def check_arena(self, nbytes: int, largest: Tensor) -> None:
         """Check that arenas (blocks that tensors share) fit into the limit, together with all bytes that are counted.
@@ -199,9 +234,8 @@ class MemoryAccount:
         Raises:
             LimitError: all together would take more than `max_arena_bytes`.
         """
-        total = self._total + nbytes
-        if total > self._most_together:
+        if self._exceeds(nbytes):
             raise LimitError(
-                f"The tensors of {self._model.name} would take {total} bytes; Limits(max_arena_bytes={self._most_together}) allows "
+                f"The tensors of {self._model.name} would take {self._total + nbytes} bytes; Limits(max_arena_bytes={self._most_together}) allows "
                 f"no more, and the largest of those that are placed now is {largest}."
             )

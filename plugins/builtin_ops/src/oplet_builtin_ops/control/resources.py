@@ -12,11 +12,13 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from oplet import Context, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.keeping import Kept
 
 __all__ = [
     "HANDLES",
     "MAPPINGS",
     "TABLES",
+    "VARIABLE",
     "HashTable",
     "Variable",
     "VariableNumbers",
@@ -33,6 +35,8 @@ TABLES = (TensorType.RESOURCE,)
 #: The value type of a hash table by its key type.
 MAPPINGS = {TensorType.INT64: TensorType.STRING, TensorType.STRING: TensorType.INT64}
 
+#: Bytes of a variable, with its entry among the resources, besides its value.
+VARIABLE = 400
 #: The most of a variable's name that a message shows.
 _LONGEST = 100
 
@@ -71,6 +75,7 @@ class HashTable:
         key_type: INT64 or STRING.
         value_type: the other of the two.
         entries: the values by their keys; None until HASHTABLE_IMPORT fills it.
+        kept: counts the bytes of the entries.
     """
 
     kind = "hash table"
@@ -79,6 +84,7 @@ class HashTable:
         self.key_type = key_type
         self.value_type = value_type
         self.entries: dict[Any, Any] | None = None
+        self.kept = Kept()
 
     def check(self, keys: Tensor, values: Tensor) -> None:
         """Check that key and value tensors have the hash table's types.

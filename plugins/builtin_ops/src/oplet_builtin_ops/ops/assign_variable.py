@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import Context, Node, Registration
+from oplet.kernels.keeping import kept_copy
 from oplet.kernels.operands import ensure_operands
-from oplet_builtin_ops.control.resources import Variable, check_handle, find_or_make
+from oplet_builtin_ops.control.resources import VARIABLE, Variable, check_handle, find_or_make
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -24,8 +25,8 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
 
     def run() -> None:
         variable = find_or_make(context, handle.item(), Variable())
-        if variable.value is None or variable.value.shape != value.shape or variable.type is not type:
-            variable.type, variable.value = type, np.array(value)
+        if variable.value is None or variable.value.shape != value.shape or variable.type is not type or value.dtype.hasobject:
+            variable.type, variable.value = type, kept_copy(value, besides=VARIABLE)
         else:
             np.copyto(variable.value, value)
 

@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
+from oplet.kernels.pacing import paced
+from oplet.kernels.strings import StringMeter
 from oplet.schema.options import SkipGramOptions
 
 _SPACES = b" \t\n\v\f\r"
-#: Bytes of a short word's object per letter; bytes of an n-gram besides its own, in the list and the output.
-_WORD, _OBJECT = 24, 33 + 2 * 8
-#: Bytes of n-grams between two charges; a mask of the number of those: a checkpoint follows each time that its bits are 0.
-_COUNTED, _OFTEN = 1 << 18, 15
+#: Bytes of a short word's object per letter; bytes of the references to an n-gram, in the list and the output.
+_WORD, _REFERENCES = 24, 2 * 8
+#: A mask of the number of n-grams, at which a checkpoint follows each time that its bits are 0; bytes read between two checkpoints.
+_OFTEN, _BYTES = 15, 1 << 16
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -37,18 +39,15 @@ def bind(context: Context, node: Node) -> Thunk:
         words = _words(sentence)
         size = options.ngram_size
         grams: list[bytes] = []
-        made, counted = 0, 0
+        meter = StringMeter()
+        meter.add(len(sentence) * _WORD, 0)
         if 0 < size <= len(words):
             for number, chosen in enumerate(_choices(len(words), size, options.max_skip_size)):
                 if not number & _OFTEN:
                     checkpoint()
                 if options.include_all_ngrams or len(chosen) == size:
-                    gram = b" ".join([words[position] for position in chosen])
-                    grams.append(gram)
-                    made += len(gram) + _OBJECT
-                    if made > counted + _COUNTED:
-                        charge(made)
-                        counted = made
+                    grams.append(meter.join(b" ", [words[position] for position in chosen]))
+                    meter.add(_REFERENCES, 0)
         context.resize_tensor(output, (len(grams),))
         output.data[...] = grams
 
@@ -59,7 +58,7 @@ def _words(sentence: bytes) -> list[bytes]:
     """Split a sentence at white space; leading white space belongs to the first word, as in LiteRT."""
     words = []
     start = 0
-    for position in range(1, len(sentence)):
+    for position in paced(range(1, len(sentence)), _BYTES):
         if sentence[position] in _SPACES:
             if position > start and sentence[start] not in _SPACES:
                 words.append(sentence[start:position])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.lists.partial_shapes import is_defined, merged, read_partial_shape, shown
 from oplet_flex_ops.lists.tensor_list import Element, TensorList
@@ -137,7 +138,7 @@ def stack_into(context: Context, found: TensorList, elements: list[Element], ask
         ensure(is_defined(shape), lambda: f"no elements are stacked, and their shape, {shown(shape)}, is not known.")
     context.resize_tensor(output, (len(elements), *defined_shape(found, asked, elements)))
     rows: Array = output.data
-    for row, element in enumerate(elements):
+    for row, element in enumerate(paced(elements, 64)):
         rows[row, ...] = (
             found.zero if element is None else element
         )  # `...` has numpy copy an array of one object, not refer to it

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Iterable
 from typing import Any, cast
 
+from oplet.kernels.keeping import Kept
+
 __all__ = ["PersistentList"]
 
 #: What leads from a version to the one before it: set an item, remove the last item, append an item.
@@ -20,6 +22,8 @@ _SET, _REMOVE, _APPEND = range(3)
 _Change = tuple[int, int, Any]
 #: Changes below which a list is never copied.
 _FEW = 16
+#: Bytes of a version, and of a reference to an item.
+_VERSION, _REFERENCE = 500, 8
 
 
 class PersistentList:
@@ -29,10 +33,12 @@ class PersistentList:
         size: the number of items.
     """
 
-    __slots__ = ("_changes", "_items", "_later", "_lock", "_undo", "size")
+    __slots__ = ("_changes", "_items", "_kept", "_later", "_lock", "_own", "_undo", "size")
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
         self._items: list[Any] | None = list(items)
+        #: What counts the list of items, which all its versions hold, and this version.
+        self._kept, self._own = Kept(_REFERENCE * len(self._items)), Kept(_VERSION)
         self.size = len(self._items)
         #: The version that holds the items, or leads to it, and the change that leads from there to this one.
         self._later: PersistentList | None = None
@@ -74,6 +80,7 @@ class PersistentList:
             later = PersistentList.__new__(PersistentList)
             later._later, later._undo, later._lock = None, (_SET, 0, None), self._lock
             later._changes = self._changes + 1
+            later._kept, later._own = self._kept, Kept(_VERSION)
             self._undo = _apply(change, items)
             later.size = len(items)
             later._items, self._items, self._later = items, None, later

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from oplet import TensorType, charge, ensure
 from oplet.kernels.arrays import Array
+from oplet.kernels.keeping import kept_copy
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.lists.partial_shapes import merged
 from oplet_flex_ops.lists.persistent import PersistentList
 from oplet_flex_ops.nodedef import Shape
@@ -16,30 +16,30 @@ __all__ = ["Element", "TensorList", "owned", "owned_rows"]
 
 #: An element; None for one that was not set yet.
 Element = Array | None
-#: Bytes of a reference, of an array object, and of a bytes object besides its characters.
-_REFERENCE, _ARRAY, _STRING = 8, 112, 33
+#: Bytes of a reference, and of an array object.
+_REFERENCE, _ARRAY = 8, 112
 
 
 class TensorList:
-    """An immutable list of tensors: methods that change it return a new list.
+    """An immutable list of tensors: methods that change it return a new list. What it holds counts as long as a list refers to it
+    (`oplet.kernels.keeping`): the elements by `owned` and `owned_rows`, the references to them by the items.
 
     Attributes:
         items: the elements.
         type: the type of all elements.
         shape: what is known of the shape of all elements.
         most: the number of elements at which nothing more can be appended; -1 for no such limit.
-        nbytes: the bytes that the elements take.
     """
 
-    __slots__ = ("items", "most", "nbytes", "shape", "type")
+    __slots__ = ("items", "most", "shape", "type")
 
-    def __init__(self, items: PersistentList, type: TensorType, shape: Shape, nbytes: int, most: int = -1) -> None:
-        self.items, self.type, self.shape, self.nbytes, self.most = items, type, shape, nbytes, most
+    def __init__(self, items: PersistentList, type: TensorType, shape: Shape, most: int = -1) -> None:
+        self.items, self.type, self.shape, self.most = items, type, shape, most
 
     @classmethod
     def of(cls, elements: Sequence[Element], type: TensorType, shape: Shape, most: int = -1) -> TensorList:
         """Build a list of these elements, which it takes ownership of."""
-        return cls(PersistentList(elements), type, shape, sum(map(_nbytes, elements)), most)
+        return cls(PersistentList(elements), type, shape, most)
 
     @classmethod
     def unset(cls, size: int, type: TensorType, shape: Shape) -> TensorList:
@@ -49,7 +49,7 @@ class TensorList:
             LimitError: there is no memory for as many.
         """
         charge(_REFERENCE * size)
-        return cls(PersistentList([None] * size), type, shape, _REFERENCE * size)
+        return cls(PersistentList([None] * size), type, shape)
 
     @property
     def size(self) -> int:
@@ -77,9 +77,8 @@ class TensorList:
             EnsureError: there is no such element.
             LimitError: the elements take more memory than is allowed.
         """
-        nbytes = self.nbytes - _nbytes(self.element(index)) + _nbytes(element)
-        charge(nbytes)
-        return TensorList(self.items.replaced(index, element), self.type, self.shape, nbytes, self.most)
+        self.ensure_index(index)
+        return TensorList(self.items.replaced(index, element), self.type, self.shape, self.most)
 
     def appended(self, element: Array) -> TensorList:
         """Return a copy with the element appended; the copy owns its memory.
@@ -92,14 +91,11 @@ class TensorList:
             self.most == -1 or self.size < self.most,
             lambda: f"the list has {self.size} elements and takes at most {self.most} (max_num_elements).",
         )
-        nbytes = self.nbytes + _nbytes(element)
-        charge(nbytes)
-        return TensorList(self.items.appended(element), self.type, self.shape, nbytes, self.most)
+        return TensorList(self.items.appended(element), self.type, self.shape, self.most)
 
     def shortened(self) -> TensorList:
         """Return a copy without the last element."""
-        nbytes = self.nbytes - _nbytes(self.items.get(self.size - 1))
-        return TensorList(self.items.shortened(), self.type, self.shape, nbytes, self.most)
+        return TensorList(self.items.shortened(), self.type, self.shape, self.most)
 
     def resized(self, size: int) -> TensorList:
         """Return a copy cut to `size` elements, or extended by unset ones.
@@ -107,7 +103,7 @@ class TensorList:
         Raises:
             LimitError: there is no memory for as many.
         """
-        charge(self.nbytes + _REFERENCE * size)
+        charge(2 * _REFERENCE * (self.size + size))
         elements = self.elements()[:size]
         return TensorList.of(elements + [None] * (size - len(elements)), self.type, self.shape, self.most)
 
@@ -127,7 +123,7 @@ class TensorList:
             EnsureError: the list or an element contradicts it.
         """
         shape = merged(asked, self.shape, "the elements of the list")
-        for element in elements:
+        for element in paced(elements):
             if element is not None and element.shape != shape:
                 shape = merged(shape, element.shape, "the elements of the list")
         return shape
@@ -145,20 +141,10 @@ class TensorList:
 
 def owned(array: Array) -> Array:
     """Return a copy of a tensor's array that a list can keep: the runtime reuses the tensor's memory for other nodes."""
-    return np.array(array)
+    return kept_copy(array)
 
 
 def owned_rows(array: Array) -> list[Array]:
     """Return copies of an array's rows that a list can keep."""
-    charge(array.nbytes + _ARRAY * len(array))
-    copy = owned(array)
-    return [copy[row, ...] for row in range(len(copy))]  # `...` keeps a row of a vector an array
-
-
-def _nbytes(element: Element) -> int:
-    if element is None:
-        return _REFERENCE
-    nbytes = _ARRAY + element.nbytes
-    if element.dtype.hasobject:
-        nbytes += sum(_STRING + len(item) for item in element.ravel().tolist() if isinstance(item, bytes))
-    return nbytes
+    copy = kept_copy(array, besides=_ARRAY * len(array))
+    return [copy[row, ...] for row in paced(range(len(copy)), 4096)]  # `...` keeps a row of a vector an array

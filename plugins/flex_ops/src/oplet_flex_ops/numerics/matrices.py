@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from oplet import Node, Tensor, checkpoint, ensure
+from oplet import Node, Tensor, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.pacing import paced
+from oplet_flex_ops.numerics.dense import eigh, inv, product, slogdet, solve
 
 __all__ = [
-    "broadcast_batches", "each", "ensure_matrices", "ensure_square", "exponential", "logarithm", "lu", "refusing", "solve_lower",
+    "broadcast_batches", "each", "ensure_matrices", "ensure_square", "exponential", "logarithm", "lu", "refusing", "solve_bands", "solve_lower",
     "solve_triangular", "square_root",
 ]  # fmt: skip
 
@@ -63,7 +65,7 @@ def solve_lower(matrices: Array, right: Array) -> Array:
         block = slice(start, start + length)
         part = result[..., block, :]
         if start:
-            part = part - matrices[..., block, :start] @ result[..., :start, :]
+            part = part - product(matrices[..., block, :start], result[..., :start, :])
         corner = matrices[..., block, block]
         result[..., block, :] = part / corner if singular else np.linalg.solve(np.tril(corner), part)
     return result
@@ -76,6 +78,33 @@ def solve_triangular(matrices: Array, right: Array, lower: bool, adjoint: bool) 
     if lower:
         return solve_lower(matrices, right)
     return solve_lower(matrices[..., ::-1, ::-1], right[..., ::-1, :])[..., ::-1, :]
+
+
+def solve_bands(bands: Array, right: Array, lower: bool, adjoint: bool, output: Array) -> None:
+    """As `solve_triangular`, row by row, for a triangle that is stored by its bands: of a lower one the diagonal, then those below; of an
+    upper one the highest diagonal first, the main one last. What is stored of a band outside of the matrix does not count.
+    """
+    count, size = bands.shape[-2:]
+    charge(2 * bands.nbytes + 3 * output.nbytes)
+    rows = np.zeros_like(
+        bands
+    )  # by number and row, what stands so many columns before the diagonal; upper triangles are turned around
+    for number in paced(range(count), 16):
+        band = bands[..., number if lower else count - 1 - number, :]
+        if adjoint:  # what is stored by rows is asked for by columns
+            band = np.conj(band[..., number:] if lower else band[..., : size - number])
+        else:
+            band = band[..., number:] if lower else band[..., : size - number]
+        rows[..., number, number:] = band if lower != adjoint else band[..., ::-1]
+    turned = slice(None) if lower != adjoint else slice(None, None, -1)
+    given, found = right[..., turned, :], output[..., turned, :]
+    for row in paced(range(size)):
+        before = min(count - 1, row)
+        value = given[..., row, :]
+        if before:
+            known = found[..., row - before : row, :][..., ::-1, :]
+            value = value - (rows[..., None, 1 : before + 1, row] @ known)[..., 0, :]
+        found[..., row, :] = value / rows[..., 0, row, None]
 
 
 def lu(matrices: Array) -> tuple[Array, Array]:
@@ -118,16 +147,16 @@ def exponential(matrix: Array) -> Array:
     for k in range(1, 14):
         coefficients.append(coefficients[-1] * (14 - k) / (k * (27 - k)))
     identity = np.eye(len(matrix), dtype=matrix.dtype)
-    square = scaled @ scaled
+    square = product(scaled, scaled)
     even, odd, power = coefficients[0] * identity, coefficients[1] * identity, identity
     for k in range(2, 14, 2):
-        power = power @ square
+        power = product(power, square)
         even = even + coefficients[k] * power
         odd = odd + coefficients[k + 1] * power
-    odd = scaled @ odd
-    result: Array = np.linalg.solve(even - odd, even + odd)
+    odd = product(scaled, odd)
+    result: Array = solve(even - odd, even + odd)
     for _ in range(halvings):
-        result = result @ result
+        result = product(result, result)
     return result
 
 
@@ -139,26 +168,26 @@ def square_root(matrix: Array) -> Array:
     """
     adjoint = np.conj(matrix.T)
     if np.array_equal(matrix, adjoint):
-        values, vectors = np.linalg.eigh(matrix)
+        values, vectors = eigh(matrix)
         small = np.abs(values) <= np.abs(values).max(initial=0.0) * len(matrix) * np.finfo(values.dtype).eps
         values = np.where(small, 0.0, values)
         if matrix.dtype.kind != "c" and (values < 0).any():
             return np.full_like(matrix, np.nan)
         roots = np.emath.sqrt(values)
-        result: Array = (vectors * roots) @ np.conj(vectors.T)
+        result: Array = product(vectors * roots, np.conj(vectors.T))
         return result
     # The product form of Denman and Beavers' iteration (Cheng, Higham, Kenney and Laub 2001).
     size = len(matrix)
     identity = np.eye(size, dtype=matrix.dtype)
-    root, product = np.array(matrix), np.array(matrix)
+    root, near = np.array(matrix), np.array(matrix)
     for _ in range(60):
         checkpoint()
-        inverse = np.linalg.inv(product)
-        logarithm = np.linalg.slogdet(product)[1]
-        scale = float(np.exp(-logarithm / (2 * size))) if np.isfinite(logarithm) and _norm(product - identity) > 1e-2 else 1.0
-        root = scale * root @ (identity + inverse / scale**2) / 2
-        product = (identity + (scale**2 * product + inverse / scale**2) / 2) / 2
-        if _norm(product - identity) < size * np.finfo(matrix.dtype).eps * 4:
+        inverse = inv(near)
+        logarithm = slogdet(near)[1]
+        scale = float(np.exp(-logarithm / (2 * size))) if np.isfinite(logarithm) and _norm(near - identity) > 1e-2 else 1.0
+        root = product(scale * root, identity + inverse / scale**2) / 2
+        near = (identity + (scale**2 * near + inverse / scale**2) / 2) / 2
+        if _norm(near - identity) < size * np.finfo(matrix.dtype).eps * 4:
             break
     return root
 
@@ -182,7 +211,7 @@ def logarithm(matrix: Array) -> Array:
     points, weights = np.polynomial.legendre.leggauss(16)
     result = np.zeros_like(matrix)
     for point, weight in zip((points + 1) / 2, weights / 2):
-        result = result + weight * np.linalg.solve(identity + point * difference, difference)
+        result = result + weight * solve(identity + point * difference, difference)
     return result * 2.0**roots
 
 

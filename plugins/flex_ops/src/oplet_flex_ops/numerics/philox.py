@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from oplet import checkpoint
 from oplet.kernels.arrays import Array
+from oplet.kernels.pacing import listed, paced
 
 __all__ = [
     "RESERVED",
@@ -208,7 +209,7 @@ def categories(draws: Array, logits: Array) -> Array:
 def shuffled(words: Words, size: int) -> Array:
     """Return 0 .. size - 1 shuffled by Fisher and Yates, with one of the random `words` for each number but the last."""
     order = list(range(size))
-    for place, word in zip(range(size - 1), words.tolist()):
+    for place, word in paced(zip(range(size - 1), listed(words))):
         other = place + word % (size - place)
         order[place], order[other] = order[other], order[place]
     return np.array(order, np.int64)

@@ -7,12 +7,17 @@ Algorithms: FarmHash's Fingerprint64 (farmhashna, G. Pike), MurmurHash64A (A. Ap
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+
+from oplet.kernels.pacing import paced
 
 __all__ = ["farm_fingerprint", "murmur_hash", "sip_hash"]
 
 _ALL = (1 << 64) - 1
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
 _SEED = 0xDECAFCAFFE
+#: Words between two looks at the clock.
+_WORDS = 1024
 _word = struct.Struct("<Q").unpack_from
 _half = struct.Struct("<I").unpack_from
 
@@ -31,7 +36,7 @@ def murmur_hash(data: bytes) -> int:
     """Compute MurmurHash64A with TensorFlow's seed, from 0 to 2**64 - 1."""
     multiplier, size = 0xC6A4A7935BD1E995, len(data)
     value = _SEED ^ (size * multiplier & _ALL)
-    for at in range(0, size - 7, 8):
+    for at in paced(range(0, size - 7, 8), _WORDS):
         word = _word(data, at)[0] * multiplier & _ALL
         word = (word ^ word >> 47) * multiplier & _ALL
         value = (value ^ word) * multiplier & _ALL
@@ -46,9 +51,7 @@ def sip_hash(key: tuple[int, int], data: bytes) -> int:
     k0, k1 = key[0] & _ALL, key[1] & _ALL
     state = (k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573)
     whole = len(data) - len(data) % 8
-    words = [_word(data, at)[0] for at in range(0, whole, 8)]
-    words.append((len(data) & 255) << 56 | int.from_bytes(data[whole:], "little"))
-    for word in words:
+    for word in paced(_words(data, whole), _WORDS):
         v0, v1, v2, v3 = state
         v0, v1, v2, v3 = _sip_round(*_sip_round(v0, v1, v2, v3 ^ word))
         state = v0 ^ word, v1, v2, v3
@@ -57,6 +60,12 @@ def sip_hash(key: tuple[int, int], data: bytes) -> int:
     for _ in range(4):
         state = _sip_round(*state)
     return state[0] ^ state[1] ^ state[2] ^ state[3]
+
+
+def _words(data: bytes, whole: int) -> Iterator[int]:
+    for at in range(0, whole, 8):
+        yield _word(data, at)[0]
+    yield (len(data) & 255) << 56 | int.from_bytes(data[whole:], "little")
 
 
 def _sip_round(v0: int, v1: int, v2: int, v3: int) -> tuple[int, int, int, int]:
@@ -139,7 +148,7 @@ def _longer(s: bytes, size: int) -> int:
     z = _mix(y * _K2 + 113) * _K2 & _ALL
     v = w = (0, 0)
     x = x * _K2 + _word(s, 0)[0] & _ALL
-    for at in range(0, (size - 1) // 64 * 64, 64):
+    for at in paced(range(0, (size - 1) // 64 * 64, 64), _WORDS):
         x = _right(x + y + v[0] + _word(s, at + 8)[0], 37) * _K1 & _ALL
         y = _right(y + v[1] + _word(s, at + 48)[0], 42) * _K1 & _ALL
         x ^= w[1]

@@ -1,6 +1,7 @@
 """Regular expressions with RE2's syntax and semantics, through the package google-re2.
 
-RE2's time is linear in the text's length whatever the pattern is, and its memory has a bound. Patterns and texts are UTF-8, as in
+RE2's time is linear in the text's length and in the pattern's, and its memory has a bound: 8 MB for a pattern, which is compiled in each run
+and then dropped. Nothing interrupts a match; one that would take until the deadline is not begun. Patterns and texts are UTF-8, as in
 TensorFlow. Replacement: GlobalReplace, Replace and Rewrite in re2/re2.cc.
 """
 
@@ -8,15 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from oplet import ensure
+from oplet import charge, ensure
+from oplet.kernels.pacing import foresee
 from oplet.kernels.strings import StringMeter
 
-__all__ = ["Rewrite", "compile_pattern", "read_rewrite", "replace_all", "replace_first"]
+__all__ = ["Rewrite", "compile_pattern", "foresee_match", "read_rewrite", "replace_all", "replace_first"]
 
 #: A replacement: bytes, and numbers of groups whose matches go there.
 Rewrite = list[Any]
 #: Pieces of a text that are joined at a time, and what a match counts for in looks at the clock by bytes.
 _MANY, _MATCH = 1 << 14, 1024
+#: Seconds that RE2 takes for a byte of a text and an instruction of the pattern, for a byte of a pattern, and for a class or repetition in it;
+#: bytes that it takes for these two.
+_STEP, _PARSE, _EXPAND, _LETTER, _CLASS = 6e-9, 1e-6, 2e-4, 64, 32 << 10
 #: Bytes that `bytes.join` holds for each piece.
 _PIECE = 80
 
@@ -33,12 +38,31 @@ def compile_pattern(pattern: bytes) -> Any:
         ensure(False, f"regular expressions need RE2, which cannot be imported ({error}): pip install google-re2.")
     options = re2.Options()
     options.log_errors = False
+    _weigh(pattern)
     try:
-        return re2.compile(pattern, options)
+        compiled = re2.compile(pattern, options)
+        re2.purge()  # the module keeps 128 patterns with up to 8 MB of states for each
+        return compiled
     except re2.error as error:
         reason = error.args[0] if error.args else error
         text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         ensure(False, f"{pattern!r:.80} is no regular expression that RE2 takes: {text}.")
+
+
+def foresee_match(pattern: Any, length: int) -> None:
+    """Look at the clock before a match or search in so many bytes, which takes its longest where RE2 keeps all states apart.
+
+    Raises:
+        DeadlineError: it would take longer than is allowed.
+    """
+    foresee(_STEP * length * pattern.programsize)
+
+
+def _weigh(pattern: bytes) -> None:
+    """Charge what RE2 takes to compile a pattern, and look whether there is the time; classes of Unicode are hundreds of ranges."""
+    parts = pattern.count(b"\\p") + pattern.count(b"\\P") + pattern.count(b"{")
+    charge(_LETTER * len(pattern) + _CLASS * parts)
+    foresee(_PARSE * len(pattern) + _EXPAND * parts)
 
 
 def read_rewrite(rewrite: bytes) -> tuple[Rewrite, bool]:
@@ -71,7 +95,11 @@ def replace_all(pattern: Any, rewrite: bytes, text: bytes, meter: StringMeter) -
     at, last = 0, -1
     meter.read(len(text))
     meter.add(len(text))
-    while at <= len(text) and (match := pattern.search(text, at)):
+    while at <= len(text):
+        foresee_match(pattern, len(text) - at)  # each search may read all that is left
+        match = pattern.search(text, at)
+        if match is None:
+            break
         start, end = match.span()
         meter.read(_MATCH)
         made.append(text[at:start])
@@ -98,6 +126,7 @@ def replace_first(pattern: Any, rewrite: bytes, text: bytes, meter: StringMeter)
     """Replace the first match; return the text unchanged if the replacement is invalid."""
     parts, valid = read_rewrite(rewrite)
     meter.read(len(text))
+    foresee_match(pattern, len(text))
     match = pattern.search(text) if valid and _largest_group(rewrite) <= pattern.groups else None
     if match is None:
         return text

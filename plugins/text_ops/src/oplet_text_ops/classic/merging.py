@@ -9,6 +9,7 @@ import heapq
 import re
 
 from oplet import charge, checkpoint
+from oplet.kernels.pacing import paced
 from oplet_text_ops.classic.model import Kind, Model
 from oplet_text_ops.classic.unigram import character_length
 
@@ -49,7 +50,7 @@ class Merges:
                 if piece in self._unused:
                     halves[piece] = parts[left], parts[right]
 
-        for index in range(1, len(parts)):
+        for index in paced(range(1, len(parts))):
             offer(index - 1, index)
         while agenda:
             checkpoint()
@@ -72,6 +73,8 @@ class Merges:
         """Split a text into characters and user-defined pieces; return them, and flags for those that must not be merged."""
         parts, frozen, at = [], [], 0
         while at < len(text):
+            if not len(parts) & 1023:
+                checkpoint()
             own = self._own.match(text, at) if self._own else None
             end = own.end() if own else at + character_length(text, at)
             parts.append(text[at:end])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 
 from oplet import charge, checkpoint
+from oplet.kernels.pacing import paced
 from oplet.kernels.strings import StringMeter
 from oplet_text_ops.classic.model import Kind, Model
 
@@ -63,7 +64,7 @@ class Unigrams:
             checkpoint()
             here, length = best[start], character_length(text, start)
             alone = False
-            for end in range(start + 1, size + 1):
+            for end in paced(range(start + 1, size + 1), 64):
                 number = known.get(text[start:end])
                 if number is None:
                     break

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.pacing import listed, paced
 from oplet_text_ops.nodes import give
 
 _TYPES = (TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64)
@@ -50,7 +51,7 @@ def invoke(context: Context, node: Node) -> None:
     ends = np.cumsum(counts)
     if starts.dtype.kind == "f":
         values = np.empty(total, starts.dtype)
-        for start, step, begin, end in zip(starts, steps, (ends - counts).tolist(), ends.tolist()):
+        for start, step, begin, end in paced(zip(starts, steps, listed(ends - counts), listed(ends)), 64):
             row = values[begin:end]
             row[:1], row[1:] = start, step
             np.add.accumulate(row, out=row)

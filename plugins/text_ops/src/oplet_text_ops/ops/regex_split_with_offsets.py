@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.strings import StringMeter
 from oplet_text_ops.nodes import give_all
-from oplet_text_ops.texts.regular import Pattern, compile_pattern, split
+from oplet_text_ops.texts.regular import compile_pattern, split
 
 #: Bytes of where a part is, as a tuple and in arrays.
 _PART = 160
@@ -36,16 +36,12 @@ def prepare(context: Context, node: Node) -> None:
         context.set_dynamic(output)
 
 
-def _pattern(node: Node, tensor: Tensor, key: str) -> Pattern:
-    return node.cached(key, [tensor], lambda: compile_pattern(tensor.data.ravel()[0]))
-
-
 def bind(context: Context, node: Node) -> Thunk:
     source, delimiters, keep = node.inputs
 
     def run() -> None:
-        delimiter = _pattern(node, delimiters, "delimiter")
-        kept = _pattern(node, keep, "kept") if keep.data.ravel()[0] else None
+        delimiter = compile_pattern(delimiters.data.ravel()[0])
+        kept = compile_pattern(keep.data.ravel()[0]) if keep.data.ravel()[0] else None
         ensure(delimiter.groups >= 1, lambda: f"{delimiter.pattern!r:.80} has no group around the delimiter.")
         parts: list[bytes] = []
         places: list[tuple[int, int]] = []

@@ -15,6 +15,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.options import integer
+from oplet.kernels.pacing import listed, paced
 from oplet_text_ops.attributes import options_of
 
 #: What stands for bytes that are no UTF-8 until it is replaced: a surrogate, which no UTF-8 has.
@@ -41,9 +42,9 @@ def prepare(context: Context, node: Node) -> None:
 def invoke(context: Context, node: Node) -> None:
     length, bits, replacement = node.prepared
     output = node.outputs[0].data.reshape(-1, length, bits)
-    strings = node.inputs[0].data.tolist()
+    strings = listed(node.inputs[0].data)
     # A code point has four bytes or fewer.
-    texts = [string[: 4 * length].decode("utf-8", "oplet-text-mark")[:length] for string in strings]
+    texts = [string[: 4 * length].decode("utf-8", "oplet-text-mark")[:length] for string in paced(strings, 4096)]
     charge(8 * sum(map(len, texts)))
     points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.int64)
     points[points == _MARK] = replacement
@@ -51,7 +52,7 @@ def invoke(context: Context, node: Node) -> None:
     rows = np.repeat(np.arange(len(texts)), counts)
     columns = np.arange(len(points)) - np.repeat(np.cumsum(counts) - counts, counts)
     output[...] = 0
-    for bit in range(bits):
+    for bit in paced(range(bits), 1):
         output[rows, columns, bit] = points >> min(bit, 31) & 1
 
 

@@ -21,6 +21,8 @@ __all__ = ["Cut", "Pieces", "best_path", "cut_word"]
 
 #: Bytes for each byte of a text: two sums, a code and a place, with references to them.
 _SCRATCH = 144
+#: A mask of the steps of a walk between two looks at the clock.
+_OFTEN = 1023
 
 
 class Pieces(NamedTuple):
@@ -95,6 +97,8 @@ def _cut(pieces: Pieces, text: bytes, rounded: bool) -> Cut:
             node = bases[node] ^ byte
             if labels[node] != byte:
                 break
+            if end - start & _OFTEN == _OFTEN:
+                checkpoint()
             value = values[node]
             if value < 0:
                 continue

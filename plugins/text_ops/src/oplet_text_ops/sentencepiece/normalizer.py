@@ -154,6 +154,7 @@ class Normalizer:
                     break
                 if values[node] >= 0:
                     found, behind = values[node], end + 1
+            meter.read(end - at)
             if 0 <= found < len(self._replacements):
                 replacement = self._replacement(found)
                 meter.add(3 * (at - done + len(replacement)), 0)  # twice more when it is ended

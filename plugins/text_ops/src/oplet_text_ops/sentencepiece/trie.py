@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import charge, ensure
+from oplet import charge, checkpoint, ensure
 
 __all__ = ["SPACE", "PieceTrie", "together"]
 
@@ -21,6 +21,8 @@ Nodes = NDArray[np.int32]
 SPACE = b"\xe2\x96\x81"
 #: Bytes of a key; those of real models have less than a hundred.
 _LONGEST = 1024
+#: A mask of the steps between two looks at the clock.
+_OFTEN = 0xFFFF
 
 
 class PieceTrie:
@@ -61,6 +63,7 @@ class PieceTrie:
         self._order = np.argsort(keys, kind="stable").astype(np.int32)
         self._keys = keys[self._order]
         self._most = max(64 * count, 1 << 16)
+        self._steps = 0  # of `prefixes`, of all texts: keys may be thousands of bytes long
         self._check()
 
     def prefixes(self, text: bytes, start: int) -> Iterator[tuple[int, int]]:
@@ -73,6 +76,9 @@ class PieceTrie:
             node = bases[node] ^ byte
             if labels[node] != byte:
                 return
+            self._steps += 1
+            if not self._steps & _OFTEN:
+                checkpoint()
             if values[node] >= 0:
                 yield values[node], end + 1
 
@@ -85,6 +91,7 @@ class PieceTrie:
         """
         numbers, node, length = np.arange(len(at), dtype=np.int32), np.zeros(1, np.int32), 0
         while len(at) and not self.empty:
+            checkpoint()
             byte = text[at]
             node = self.base[node] ^ byte
             on = np.flatnonzero(self.label[node] == byte)

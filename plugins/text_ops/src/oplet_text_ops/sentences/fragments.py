@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from oplet import checkpoint
+from oplet.kernels.pacing import paced
 from oplet_text_ops.sentences.marks import ACRONYM, CLOSING, ELLIPSIS, EMOTICON, TERMINAL, WHITE
 
 __all__ = ["Fragment", "fragments"]
@@ -24,6 +26,8 @@ _BEGIN = re.compile(b"|".join((EMOTICON, ACRONYM, ELLIPSIS, TERMINAL)))
 _PUNCTUATION = re.compile(rb"[!-#%-*,-/:-<>-@\[-\]_`{}~]|" + TERMINAL)
 
 _ENDED, _MORE, _CLOSED = 1, 2, 4
+#: Bytes of a window, and more than two acronyms or the longest mark have.
+_WINDOW, _MOST = 1 << 16, 64
 
 
 class Fragment(NamedTuple):
@@ -54,6 +58,7 @@ def fragments(document: bytes) -> list[Fragment]:
     """Split a document into fragments, without the white space between them."""
     found, start = [], 0
     while start < len(document):
+        checkpoint()
         if _WHITE.match(document, start):
             start += 1
             continue
@@ -73,12 +78,13 @@ def fragments(document: bytes) -> list[Fragment]:
 
 def _next_end(document: bytes, start: int) -> _End | None:
     """Find the end of the fragment that begins at `start`; None if it reaches the document's end."""
-    begin = _BEGIN.search(document, start)
+    begin = _begin(document, start)
     if begin is None:
         return None
     at = closing = begin.end()
     closed = False
     while at < len(document):
+        checkpoint()
         emoticon, bracket, mark = (pattern.match(document, at) for pattern in (_EMOTICON, _CLOSING, _TERMINAL))
         found = emoticon or bracket or mark
         if found is None or (closed and not emoticon and not bracket and not _ELLIPSIS.match(document, at)):
@@ -91,10 +97,20 @@ def _next_end(document: bytes, start: int) -> _End | None:
     return _End(begin.start(), closing, at)
 
 
+def _begin(document: bytes, start: int) -> re.Match[bytes] | None:
+    """Search for what begins an end, a window at a time: each byte takes up to a microsecond."""
+    for at in paced(range(start, len(document), _WINDOW), 1):
+        found = _BEGIN.search(document, at, at + _WINDOW + _MOST)
+        if found is not None and found.start() < at + _WINDOW:
+            return _BEGIN.match(document, found.start())
+    return None
+
+
 def _has_more(document: bytes, end: _End) -> bool:
     """Return whether a second terminal mark (no ellipsis or emoticon) follows the first."""
     at = end.terminal + _beyond(document, end.terminal) + 1
     while at < end.closing:
+        checkpoint()
         beyond = _beyond(document, at)
         if _PUNCTUATION.match(document, at) and not (_ELLIPSIS.match(document, at) or _EMOTICON.match(document, at)):
             return True
@@ -113,7 +129,7 @@ def _terminal(document: bytes, end: _End) -> int:
     It is that of the last ellipsis or emoticon behind the first terminal mark, if there is one and the closing brackets do not
     begin with it; else that of the first mark.
     """
-    for at in range(end.closing, end.terminal, -1):
+    for at in paced(range(end.closing, end.terminal, -1)):
         if _ELLIPSIS.match(document, at) or _EMOTICON.match(document, at):
             return end.terminal if at == end.closing else at
     return end.terminal

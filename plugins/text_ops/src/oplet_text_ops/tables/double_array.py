@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import charge
+from oplet import charge, checkpoint
 
 __all__ = ["DoubleArray"]
 
 #: Nodes of which it is asked whether the root leads to them, and nodes that lead to these.
 _MOST_SUSPECTS, _MOST_ANCESTORS = 64, 512
+#: A mask of the steps of a walk between two looks at the clock.
+_OFTEN = 1023
 
 
 class DoubleArray:
@@ -133,6 +135,8 @@ class DoubleArray:
             node = self.step(node, text[end])
             if node < 0:
                 return
+            if end - start & _OFTEN == _OFTEN:
+                checkpoint()
             value = self.value(node)
             if value >= 0:
                 yield value, end + 1

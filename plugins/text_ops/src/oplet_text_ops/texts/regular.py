@@ -1,6 +1,7 @@
 """Regular expressions with RE2's syntax and semantics, through the package google-re2.
 
-RE2's time is linear in the text's length whatever the pattern is, and its memory has a bound. Patterns and texts are UTF-8.
+RE2's time is linear in the text's length and in the pattern's, and its memory has a bound: 8 MB for a pattern, which is compiled in each run
+and then dropped. Nothing interrupts a match; one that would take until the deadline is not begun. Patterns and texts are UTF-8.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from oplet import checkpoint, ensure
+from oplet import charge, checkpoint, ensure
+from oplet.kernels.pacing import foresee
 from oplet.kernels.strings import StringMeter
 
-__all__ = ["Pattern", "compile_pattern", "split"]
+__all__ = ["Pattern", "compile_pattern", "foresee_match", "split"]
 
 #: A compiled pattern of google-re2, whose module has no types.
 Pattern = Any
@@ -19,6 +21,9 @@ Pattern = Any
 _LOOKS_BACK = re.compile(rb"\\[AbB]|(?<!\[)\^")
 #: A mask of the matches between two checkpoints.
 _OFTEN = 0xFF
+#: Seconds that RE2 takes for a byte of a text and an instruction of the pattern, for a byte of a pattern, and for a class or repetition in it;
+#: bytes that it takes for these two.
+_STEP, _PARSE, _EXPAND, _LETTER, _CLASS = 6e-9, 1e-6, 2e-4, 64, 32 << 10
 #: Bytes of where a part begins and ends.
 _PLACE = 160
 
@@ -35,12 +40,31 @@ def compile_pattern(pattern: bytes) -> Pattern:
         ensure(False, f"regular expressions need RE2, which cannot be imported ({error}): pip install 'oplet-text-ops[regex]'.")
     options = re2.Options()
     options.log_errors = False
+    _weigh(pattern)
     try:
-        return re2.compile(pattern, options)
+        compiled = re2.compile(pattern, options)
+        re2.purge()  # the module keeps 128 patterns with up to 8 MB of states for each
+        return compiled
     except re2.error as error:
         reason = error.args[0] if error.args else error
         text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
         ensure(False, f"{pattern!r:.80} is no regular expression that RE2 takes: {text}.")
+
+
+def foresee_match(pattern: Pattern, length: int) -> None:
+    """Look at the clock before a match or search in so many bytes, which takes its longest where RE2 keeps all states apart.
+
+    Raises:
+        DeadlineError: it would take longer than is allowed.
+    """
+    foresee(_STEP * length * pattern.programsize)
+
+
+def _weigh(pattern: bytes) -> None:
+    """Charge what RE2 takes to compile a pattern, and look whether there is the time; classes of Unicode are hundreds of ranges."""
+    parts = pattern.count(b"\\p") + pattern.count(b"\\P") + pattern.count(b"{")
+    charge(_LETTER * len(pattern) + _CLASS * parts)
+    foresee(_PARSE * len(pattern) + _EXPAND * parts)
 
 
 def split(text: bytes, delimiter: Pattern, kept: Pattern | None, meter: StringMeter) -> list[tuple[int, int]]:
@@ -55,6 +79,7 @@ def split(text: bytes, delimiter: Pattern, kept: Pattern | None, meter: StringMe
     looks_back = bool(_LOOKS_BACK.search(delimiter.pattern))
     at = count = 0
     while True:
+        foresee_match(delimiter, len(text) - at)  # each search may read all that is left
         match = delimiter.search(text[at:]) if looks_back else delimiter.search(text, at)
         if match is None:
             break
@@ -65,8 +90,10 @@ def split(text: bytes, delimiter: Pattern, kept: Pattern | None, meter: StringMe
         ensure(last > at, lambda: f"{delimiter.pattern!r:.80} matches an empty text, and splitting by it would not end.")
         if start > at:
             found.append((at, start))
-        if kept is not None and kept.fullmatch(text[start:end]):
-            found.append((start, end))
+        if kept is not None:
+            foresee_match(kept, end - start)
+            if kept.fullmatch(text[start:end]):
+                found.append((start, end))
         at = last
         count += 1
         if not count & _OFTEN:

@@ -15,8 +15,8 @@ from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.toolkit import Op, bytes_needed, made_tensors, small_constant, verify
 from oplet_tools.describing.composites import composite_of, version_of
-from oplet_tools.describing.verdicts import Verdict, try_model
 from oplet_tools.describing.printable import MOST_VALUES, custom_options_of, plain_options, plain_values
+from oplet_tools.describing.verdicts import Verdict, try_model
 from oplet_tools.metadata.attached_files import attached_files
 from oplet_tools.metadata.json_form import to_dict
 from oplet_tools.metadata.tables import model_metadata

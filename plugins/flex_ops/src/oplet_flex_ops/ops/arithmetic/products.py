@@ -12,6 +12,7 @@ import numpy as np
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.dense import multiply
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, NUMBERS
 
@@ -37,8 +38,8 @@ def _thunk(x: Array, y: Array, output: Array) -> Step:
     if not x.shape[-1]:
         return lambda: output.fill(0)
     if x.dtype == y.dtype == output.dtype:
-        return lambda: np.matmul(x, y, output)
-    return lambda: np.matmul(x, y, output, dtype=output.dtype, casting="unsafe")
+        return lambda: multiply(x, y, output)
+    return lambda: multiply(x, y, output, dtype=output.dtype, casting="unsafe")
 
 
 def _matmul() -> Registration:

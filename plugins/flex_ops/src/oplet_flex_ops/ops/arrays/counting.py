@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_int, resolve_axis
+from oplet.kernels.pacing import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled
 from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
@@ -88,7 +89,7 @@ def _list_diff(given: Any, x: Array, y: Array) -> list[Array]:
 
 def _strings_left(x: Array, y: Array) -> NDArray[np.intp]:
     known = set(y.tolist())
-    return np.array([place for place, text in enumerate(x.tolist()) if text not in known], np.intp)
+    return np.array([place for place, text in enumerate(paced(listed(x))) if text not in known], np.intp)
 
 
 LIST_DIFF: Registration = computed(

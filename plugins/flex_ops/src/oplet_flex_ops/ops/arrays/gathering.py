@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int, read_ints, resolve_axis
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import reserve, shaped
 from oplet_flex_ops.positions import checked, row_numbers
@@ -63,7 +64,7 @@ def _gather(node: Node, batch_dims: int) -> Thunk:
     def run() -> None:
         places = checked(picks, length)
         if target.size:
-            for row, place, part in zip(rows, places, target):
+            for row, place, part in paced(zip(rows, places, target), 64):
                 np.take(row, place, 1, part, "clip")  # checked before; this mode writes directly into its target
 
     return run

@@ -14,6 +14,7 @@ import numpy as np
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_int, read_ints, resolve_axis
+from oplet.kernels.pacing import listed, paced
 from oplet_flex_ops.kernel import filled, viewed
 from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
 
@@ -160,7 +161,7 @@ def _roll_shapes(node: Node, given: Any) -> list[Shape]:
 
 def _roll(given: Any, outputs: list[Array], source: Array, shift: Array, axis: Array) -> None:
     moves = [0] * source.ndim
-    for by, at in zip(shift.reshape(-1).tolist(), axis.reshape(-1).tolist()):
+    for by, at in paced(zip(listed(shift), listed(axis))):
         moves[resolve_axis(at, source.ndim)] += by
     pairs: list[tuple[Any, Any]] = [((), ())]
     for size, by in zip(source.shape, moves):

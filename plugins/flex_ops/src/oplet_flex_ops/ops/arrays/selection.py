@@ -12,6 +12,7 @@ import numpy as np
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_int
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled
 from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature
@@ -97,7 +98,7 @@ def _bound(op: str, side: Any) -> Registration:
         return [values.shape]
 
     def compute(given: Any, outputs: list[Array], table: Array, values: Array) -> None:
-        for row, sought, found in zip(table, values, outputs[0]):
+        for row, sought, found in paced(zip(table, values, outputs[0]), 16):
             found[...] = np.searchsorted(row, sought, side)
 
     text = "sorted_inputs: T[2], values: T[2] -> output: out_type"

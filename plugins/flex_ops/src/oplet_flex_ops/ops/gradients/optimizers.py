@@ -13,6 +13,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.pacing import listed, paced
 from oplet_flex_ops.numerics.operator import Signature, attributes_of, quietly
 from oplet_flex_ops.numerics.resources import value_of
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, WIDE_FLOATS, WITH_HALF
@@ -88,7 +89,7 @@ def _by_rows(
     """Apply the update step row by row in index order; a repeated index is updated repeatedly."""
     gradient = names.index("grad")
     flat = arguments[gradient].reshape(rows.size, *variables[0].shape[1:])
-    for row, part in zip(rows.ravel().tolist(), flat):
+    for row, part in paced(zip(listed(rows), flat), 64):
         # Of one row, so that vectors do not become scalars, which cannot be changed in place.
         parts = [value[row : row + 1] for value in variables]
         given = [part[None] if number == gradient else each for number, each in enumerate(arguments)]

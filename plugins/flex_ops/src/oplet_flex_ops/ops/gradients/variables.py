@@ -12,6 +12,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.keeping import kept_array, kept_copy
 from oplet.kernels.operands import ensure_operands
 from oplet_flex_ops.numerics.operator import Signature, attributes_of, quietly
 from oplet_flex_ops.numerics.resources import Variable, find, value_of, variable_named
@@ -83,7 +84,10 @@ def _assign(context: Context, node: Node) -> None:
     held = variable.value
     if held is not None and attributes_of(node).flag("validate_shape", default=False):
         ensure(held.shape == source.shape, f"the variable of {handle} has the shape {list(held.shape)}, not that of {source}.")
-    variable.type, variable.value = source.type, np.array(source.data)
+    if held is not None and held.shape == source.shape and variable.type is source.type and not held.dtype.hasobject:
+        np.copyto(held, source.data)
+    else:
+        variable.type, variable.value = source.type, kept_copy(source.data)
 
 
 def _change(function: Callable[[Array, Array, Array], Any]) -> Callable[[Context, Node], None]:
@@ -141,6 +145,21 @@ def _put(value: Array, rows: Array, updates: Array) -> None:
     value[rows] = updates
 
 
+def _update(context: Context, node: Node) -> None:
+    """Set rows of a variable; one of strings gets a new array, as its strings count with that."""
+    variable = find(context, node.inputs[0])
+    if variable.value is not None and variable.value.dtype.hasobject:
+        before, variable.value = variable.value, np.array(variable.value)
+        try:
+            _scatter(_put)(context, node)
+            variable.value = kept_array(variable.value)
+        except BaseException:
+            variable.value = before
+            raise
+    else:
+        _scatter(_put)(context, node)
+
+
 def _at(ufunc: np.ufunc) -> Callable[[Context, Node], None]:
     return _scatter(lambda value, rows, updates: ufunc.at(value, rows, updates))
 
@@ -167,7 +186,7 @@ RESOURCE_SCATTER_MAX = _registration(_SCATTER, _at(np.maximum))
 RESOURCE_SCATTER_MIN = _registration(_SCATTER, _at(np.minimum))
 RESOURCE_SCATTER_MUL = _registration(_SCATTER, _at(np.multiply))
 RESOURCE_SCATTER_SUB = _registration(_SCATTER, _at(np.subtract))
-RESOURCE_SCATTER_UPDATE = _registration(_PUT, _scatter(_put))
+RESOURCE_SCATTER_UPDATE = _registration(_PUT, _update)
 VARIABLE_SHAPE = _registration(
     Signature([_RESOURCE], ["out_type"], {"out_type": INDEX}, {"out_type": TensorType.INT32}), _shape, dynamic=True
 )  # fmt: skip

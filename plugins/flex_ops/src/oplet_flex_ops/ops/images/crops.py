@@ -15,6 +15,7 @@ import numpy as np
 from oplet import Node, Registration, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled
 from oplet_flex_ops.ops.images.sampling import rounded
@@ -65,7 +66,9 @@ def _crop(given: _Crop, outputs: list[Array], image: Array, boxes: Array, number
     batch, height, width, _ = image.shape
     _, crop_height, crop_width, _ = outputs[0].shape
     ensure(bool(np.isfinite(boxes).all()), "a corner of a box is infinite or NaN.")
-    for target, (y1, x1, y2, x2), number in zip(outputs[0], boxes, checked(numbers, batch, "the number of an image (box_ind)")):
+    for target, (y1, x1, y2, x2), number in paced(
+        zip(outputs[0], boxes, checked(numbers, batch, "the number of an image (box_ind)")), 1
+    ):
         checkpoint()
         source = image[number].astype(_F)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -143,7 +146,7 @@ def _glimpse(version: int) -> Any:
     def compute(given: _Glimpse, outputs: list[Array], image: Array, size: Array, offsets: Array) -> None:
         _, height, width, _ = image.shape
         _, rows, columns, _ = outputs[0].shape
-        for target, source, (y, x) in zip(outputs[0], image, offsets.tolist()):
+        for target, source, (y, x) in paced(zip(outputs[0], image, offsets.tolist()), 1):
             top, left = place(given, y, height, rows), place(given, x, width, columns)
             inside = 0 <= top <= height - rows and 0 <= left <= width - columns
             ensure(

@@ -16,6 +16,7 @@ import numpy as np
 
 from oplet import Registration, TensorType, ensure
 from oplet.kernels.arrays import Array
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.image_files import (
     Wanted,
@@ -179,7 +180,7 @@ ENCODE_PNG: Registration = computed(
 def _encode_pngs(images: Array, compression: int) -> Array:
     ensure(images.ndim >= 3, f"an image of shape {list(images.shape)} must end with height, width and channels.")
     found = np.empty(images.shape[:-3], object)
-    for place in np.ndindex(*images.shape[:-3]):
+    for place in paced(np.ndindex(*images.shape[:-3]), 1):
         found[place] = encode_png(images[place], compression)
     return found
 

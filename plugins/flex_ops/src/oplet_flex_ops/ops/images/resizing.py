@@ -16,6 +16,7 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled, reserve
+from oplet_flex_ops.numerics.dense import multiply, product
 from oplet_flex_ops.ops.images.sampling import KERNELS, rounded, spans
 from oplet_flex_ops.signature import REALS, Signature
 
@@ -163,8 +164,8 @@ def _separable(output: Array, images: Array, down: Array, across: Array) -> None
     """Resize by two matrix products: `down` weights the rows, `across` the columns."""
     batch, height, width, depth = images.shape
     reserve((batch, len(down), width, depth), 4)
-    tall = np.matmul(down, images.astype(_F, copy=False).reshape(batch, height, width * depth))
-    np.matmul(across, tall.reshape(batch, len(down), width, depth), out=output)
+    tall = product(down, images.astype(_F, copy=False).reshape(batch, height, width * depth))
+    multiply(across, tall.reshape(batch, len(down), width, depth), output)
 
 
 def _area_corners(attributes: Attributes) -> _Corners:

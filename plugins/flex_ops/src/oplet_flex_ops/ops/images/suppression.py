@@ -13,6 +13,7 @@ import numpy as np
 
 from oplet import Registration, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.kernel import computed, reserve
 from oplet_flex_ops.signature import Signature
 
@@ -68,7 +69,7 @@ def _soften(measure: Overlaps, scores: Array, most: int, least: float, sigma: fl
     """Do soft NMS: return the kept boxes and their scores, decayed by the overlap with better boxes."""
     scale = _F(-0.5) / _F(sigma)
     # The heap holds the negative score, the box, and how many of the chosen ones it was compared with.
-    heap = [(-float(scores[box]), box, 0) for box in (scores > least).nonzero()[0].tolist()]
+    heap = [(-float(scores[box]), box, 0) for box in paced((scores > least).nonzero()[0].tolist())]
     heapq.heapify(heap)
     chosen: list[int] = []
     kept: list[float] = []

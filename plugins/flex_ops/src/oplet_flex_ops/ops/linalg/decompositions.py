@@ -13,6 +13,7 @@ import numpy as np
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics import dense
 from oplet_flex_ops.numerics.matrices import each, ensure_matrices, ensure_square, lu, refusing, solve_triangular
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, INDEX, WIDE, WIDE_FLOATS
@@ -29,7 +30,7 @@ def _cholesky() -> Registration:
 
     def factor(matrix: Array) -> Array:
         try:
-            return np.linalg.cholesky(matrix)
+            return dense.cholesky(matrix)
         except np.linalg.LinAlgError:
             return np.tril(np.full_like(matrix, np.nan))
 
@@ -38,7 +39,7 @@ def _cholesky() -> Registration:
 
         def run() -> None:
             try:
-                np.copyto(output, np.linalg.cholesky(source))
+                np.copyto(output, dense.cholesky(source))
             except np.linalg.LinAlgError:
                 each(factor, source, output)
 
@@ -61,7 +62,7 @@ def _cholesky_grad() -> Registration:
 
         def compute() -> None:
             lower = np.tril(factor)
-            middle = np.tril(lower.swapaxes(-1, -2) @ np.tril(gradient))
+            middle = np.tril(dense.product(lower.swapaxes(-1, -2), np.tril(gradient)))
             middle = middle - 0.5 * middle * np.eye(middle.shape[-1], dtype=middle.dtype)
             left = solve_triangular(lower, middle, True, True)
             whole = solve_triangular(lower, left.swapaxes(-1, -2), True, True).swapaxes(-1, -2)
@@ -86,7 +87,7 @@ def _qr() -> Registration:
         whole = full(attributes)
 
         def run() -> None:
-            factors = np.linalg.qr(inputs[0], "complete") if whole else np.linalg.qr(inputs[0], "reduced")
+            factors = dense.qr(inputs[0], "complete" if whole else "reduced")
             for output, factor in zip(outputs, factors):
                 np.copyto(output, factor)
 
@@ -118,10 +119,10 @@ def _svd() -> Registration:
             finite = np.isfinite(source).all((-2, -1), keepdims=True)
             given = source if finite.all() else np.where(finite, source, 0)
             if not vectors:
-                np.copyto(values, np.linalg.svd(given, compute_uv=False), "unsafe")
+                np.copyto(values, dense.singular_values(given), "unsafe")
                 left[...] = right[...] = 0
             else:
-                u, s, vh = np.linalg.svd(given, full)
+                u, s, vh = dense.svd(given, full)
                 for output, found in ((values, s), (left, u), (right, np.conj(vh).swapaxes(-1, -2))):
                     np.copyto(output, found, "unsafe")
             for output in (values[..., None], left, right):
@@ -153,10 +154,10 @@ def _self_adjoint_eig(*, one_output: bool) -> Registration:
             if not np.isfinite(source).all():
                 raise np.linalg.LinAlgError
             if not vectors:
-                np.copyto(outputs[0], np.linalg.eigvalsh(source), "unsafe")
+                np.copyto(outputs[0], dense.eigvalsh(source), "unsafe")
                 outputs[1][...] = 0
                 return
-            values, columns = np.linalg.eigh(source)
+            values, columns = dense.eigh(source)
             if one_output:
                 outputs[0][..., 0, :], outputs[0][..., 1:, :] = values, columns
             else:
@@ -189,10 +190,10 @@ def _eig() -> Registration:
 
         def compute() -> None:
             if vectors:
-                for output, found in zip(outputs, np.linalg.eig(inputs[0])):
+                for output, found in zip(outputs, dense.eig(inputs[0])):
                     np.copyto(output, found, "unsafe")
             else:
-                np.copyto(outputs[0], np.linalg.eigvals(inputs[0]), "unsafe")
+                np.copyto(outputs[0], dense.eigvals(inputs[0]), "unsafe")
                 outputs[1][...] = 0
 
         return refusing(compute, "Eigen decomposition was not successful. The input might not be valid.")

@@ -14,6 +14,7 @@ import numpy as np
 from oplet import Node, Registration, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.matrices import ensure_matrices
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
@@ -66,7 +67,7 @@ class _Band(NamedTuple):
     def places(self) -> Iterator[tuple[int, slice, Array, Array]]:
         """Yield for each diagonal its storage row, the slice of that row, and its row and column indices in the matrix."""
         above, below = self.align.split("_")
-        for number in range(self.count):
+        for number in paced(range(self.count), 16):
             k = self.high - number
             length = min(self.rows + min(k, 0), self.columns - max(k, 0))
             side = above if k >= 0 else below

@@ -9,11 +9,22 @@ import numpy as np
 
 from oplet import Node, Registration, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.matrices import broadcast_batches, ensure_matrices, ensure_square, refusing, solve_triangular
+from oplet_flex_ops.numerics import dense
+from oplet_flex_ops.numerics.matrices import (
+    broadcast_batches,
+    ensure_matrices,
+    ensure_square,
+    refusing,
+    solve_bands,
+    solve_triangular,
+)
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import WIDE
 
+#: Elements of a whole matrix above which one that is stored by its bands is solved row by row.
+_LARGE = 1 << 16
 _SINGULAR = "Input matrix is not invertible."
 _TWO = Signature(["T", "T"], ["T"], {"T": WIDE})
 
@@ -36,7 +47,7 @@ def _inverse() -> Registration:
         adjoint = _adjoint(attributes)
 
         def compute() -> None:
-            inverse = np.linalg.inv(inputs[0])
+            inverse = dense.inv(inputs[0])
             np.copyto(outputs[0], _conjugate(inverse) if adjoint else inverse)
 
         return refusing(compute, _SINGULAR)
@@ -63,7 +74,7 @@ def _solve() -> Registration:
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [matrix, right], adjoint = inputs, _adjoint(attributes)
         return refusing(
-            lambda: np.copyto(outputs[0], np.linalg.solve(_conjugate(matrix) if adjoint else matrix, right)), _SINGULAR
+            lambda: np.copyto(outputs[0], dense.solve(_conjugate(matrix) if adjoint else matrix, right)), _SINGULAR
         )  # fmt: skip
 
     return operator(_TWO, shapes, formula)
@@ -92,17 +103,17 @@ def _least_squares() -> Registration:
                 return
             if not fast:
                 rcond = max(rows, columns) * np.finfo(matrix.dtype).eps
-                np.copyto(output, np.linalg.pinv(matrix, rcond) @ right)
+                np.copyto(output, dense.product(dense.pinv(matrix, rcond), right))
                 return
             weight = regularizer.item()
             ensure(weight >= 0, f"the regularizer of MatrixSolveLs is {weight:g}; it must not be negative.")
             adjoint = _conjugate(matrix)
-            products = adjoint @ matrix if rows >= columns else matrix @ adjoint
+            products = dense.product(adjoint, matrix) if rows >= columns else dense.product(matrix, adjoint)
             products += np.array(weight, products.dtype) * np.eye(products.shape[-1], dtype=products.dtype)
-            factor = np.linalg.cholesky(products)
-            half = solve_triangular(factor, adjoint @ right if rows >= columns else right, True, False)
+            factor = dense.cholesky(products)
+            half = solve_triangular(factor, dense.product(adjoint, right) if rows >= columns else right, True, False)
             solution = solve_triangular(factor, half, True, True)
-            np.copyto(output, solution if rows >= columns else adjoint @ solution)
+            np.copyto(output, solution if rows >= columns else dense.product(adjoint, solution))
 
         return refusing(compute, message)
 
@@ -146,15 +157,18 @@ def _banded() -> Registration:
         count, size = bands.shape[-2:]
 
         def compute() -> None:
-            dense = np.zeros((*bands.shape[:-2], size, size), bands.dtype)
+            _ensure_pivot(bands[..., 0 if lower else -1, :])
+            if prod(bands.shape[:-2]) * size * size > _LARGE:
+                solve_bands(bands, right, lower, adjoint, output)
+                return
+            whole = np.zeros((*bands.shape[:-2], size, size), bands.dtype)
             for number in range(count):
                 # Lower: the diagonal, then those below. Upper: the highest diagonal first, the main one last.
                 below = number if lower else count - 1 - number
                 places = np.arange(size - below)
                 rows, columns = (places + below, places) if lower else (places, places + below)
-                dense[..., rows, columns] = bands[..., number, rows]
-            _ensure_pivot(bands[..., 0 if lower else -1, :])
-            np.copyto(output, solve_triangular(dense, right, lower, adjoint))
+                whole[..., rows, columns] = bands[..., number, rows]
+            np.copyto(output, solve_triangular(whole, right, lower, adjoint))
 
         return refusing(compute, _SINGULAR)
 
@@ -203,7 +217,7 @@ def _tridiagonal() -> Registration:
                 above[:, row + 1] -= factor * further[:, row]
                 values[:, row + 1] -= factor[:, None] * values[:, row]
             singular = (main == 0).any(-1)
-            for row in range(size - 1, -1, -1):
+            for row in paced(range(size - 1, -1, -1)):
                 if row + 1 < size:
                     values[:, row] -= above[:, row, None] * values[:, row + 1]
                 if row + 2 < size:

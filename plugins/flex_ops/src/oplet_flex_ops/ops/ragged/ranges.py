@@ -11,6 +11,7 @@ import numpy as np
 
 from oplet import Registration, TensorType, ensure
 from oplet.kernels.arrays import Array
+from oplet.kernels.pacing import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, reserve
 from oplet_flex_ops.ops.ragged.splits import ensure_splits, rows_at
@@ -32,12 +33,12 @@ def _range(dtype: Any, *bounds: Array) -> list[Array]:
     with np.errstate(all="ignore"):
         if whole:
             # as Python's integers, whose differences do not overflow
-            sizes = [len(range(a, b, d)) for a, b, d in zip(starts.tolist(), limits.tolist(), deltas.tolist())]
+            sizes = [max(0, -((a - b) // d)) for a, b, d in paced(zip(listed(starts), listed(limits), listed(deltas)))]
         else:
             spans = np.ceil(np.abs((limits - starts) / deltas))
             away = ((deltas > 0) & (limits < starts)) | ((deltas < 0) & (limits > starts))
             ensure(bool(np.isfinite(spans).all()), "a range has no size.")
-            sizes = [int(each) for each in np.where(away, 0, spans)]
+            sizes = [int(each) for each in paced(listed(np.where(away, 0, spans)))]
     total = sum(sizes)
     ensure(total <= np.iinfo(dtype).max, f"the ranges have {total} numbers together, more than their splits can count.")
     reserve((total,), 32)

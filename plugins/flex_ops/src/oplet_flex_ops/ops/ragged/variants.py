@@ -11,6 +11,8 @@ import numpy as np
 
 from oplet import Registration, TensorType, ensure
 from oplet.kernels.arrays import Array
+from oplet.kernels.keeping import kept_copy
+from oplet.kernels.pacing import listed, paced
 from oplet_flex_ops.attributes import TYPES, Attributes
 from oplet_flex_ops.kernel import computed
 from oplet_flex_ops.ops.ragged.splits import ensure_splits
@@ -18,6 +20,8 @@ from oplet_flex_ops.signature import Signature
 
 __all__ = ["RAGGED_TENSOR_FROM_VARIANT", "RAGGED_TENSOR_TO_VARIANT", "Ragged"]
 
+#: Bytes of a row as a value: the tuples and arrays that refer to its values, for itself and for each level of splits.
+_ROW, _LEVEL = 320, 200
 _SPLITS = (TensorType.INT64, TensorType.INT32)
 
 
@@ -43,15 +47,18 @@ def _writing(attributes: Attributes) -> _Writing:
 
 
 def _to_variant(given: _Writing, *operands: Array) -> Array:
-    splits, values = operands[: given.rank], np.array(operands[given.rank])
+    splits, values = operands[: given.rank], operands[given.rank]
     ensure_splits(splits, len(values) if values.ndim else 0)
     if not given.batched:
-        return _variants([Ragged(tuple(np.array(level) for level in splits), values)], ())
+        return _variants([Ragged(tuple(kept_copy(level) for level in splits), kept_copy(values, besides=_ROW))], ())
     ensure(values.ndim >= 1, "a batch must have at least one dimension.")
+    count = splits[0].size - 1 if splits else len(values)
+    # What the rows have of their own lives as long as the array that all of them refer to, at most.
+    values = kept_copy(values, besides=count * (_ROW + _LEVEL * len(splits)) + sum(level.nbytes for level in splits[1:]))
     if not given.rank:
-        return _variants([Ragged((), row) for row in values], (len(values),))
+        return _variants([Ragged((), row) for row in paced(values)], (len(values),))
     rows = []
-    for start, end in zip(splits[0].tolist(), splits[0][1:].tolist()):
+    for start, end in paced(zip(listed(splits[0]), listed(splits[0][1:]))):
         inner = []
         for level in splits[1:]:
             part = level[start : end + 1]
@@ -63,7 +70,7 @@ def _to_variant(given: _Writing, *operands: Array) -> Array:
 
 def _variants(items: list[Ragged], shape: tuple[int, ...]) -> Array:
     found = np.empty(len(items), object)
-    for number, item in enumerate(items):
+    for number, item in enumerate(paced(items)):
         found[number] = item
     return found.reshape(shape)
 
@@ -108,7 +115,7 @@ def _from_variant(given: _Reading, encoded: Array) -> Any:
         f"output_ragged_rank is {given.rank}; {encoded.ndim} axes of variants and {inner} levels give {inner + encoded.ndim}.",
     )
     items = encoded.reshape(-1).tolist()
-    for item in items:
+    for item in paced(items):
         ensure(
             isinstance(item, Ragged) and len(item.splits) == inner,
             f"a variant holds {type(item).__name__}, or another number of levels; a ragged tensor of {inner} levels is wanted.",
@@ -118,8 +125,8 @@ def _from_variant(given: _Reading, encoded: Array) -> Any:
         values = items[0].values
     else:
         levels = _levels(encoded, items, inner)
-        ensure(len({item.values.shape[1:] for item in items}) <= 1, "the variants hold values of different shapes.")
-        values = np.concatenate([item.values for item in items]) if items else np.zeros(0, _dtype(given.dtype))
+        ensure(len({item.values.shape[1:] for item in paced(items)}) <= 1, "the variants hold values of different shapes.")
+        values = np.concatenate([item.values for item in paced(items)]) if items else np.zeros(0, _dtype(given.dtype))
     ensure(values.dtype == _dtype(given.dtype), f"the variants hold {values.dtype}, where {_dtype(given.dtype)} is wanted.")
     return [*levels, values] if levels else values
 
@@ -134,11 +141,11 @@ def _levels(encoded: Array, items: list[Ragged], inner: int) -> list[Array]:
     for size in encoded.shape:
         counts.append(counts[-1] * size)
     levels: list[Array] = [np.arange(counts[axis] + 1) * encoded.shape[axis] for axis in range(1, encoded.ndim)]
-    lengths = [item.splits[0].size - 1 if inner else len(item.values) for item in items]
+    lengths = [item.splits[0].size - 1 if inner else len(item.values) for item in paced(items)]
     levels.append(np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))))
     for level in range(inner):
         parts = [np.zeros(1, np.int64)]
-        for item in items:
+        for item in paced(items):
             parts.append(item.splits[level][1:] + parts[-1][-1])
         levels.append(np.concatenate(parts))
     return levels

@@ -15,6 +15,7 @@ import numpy as np
 from oplet import Node, Registration, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import philox
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
@@ -146,7 +147,7 @@ def draw_classes(generator: Philox, logits: Array, output: Array) -> None:
     """Fill each row of `output` with classes drawn by the row of logits."""
     count = output.shape[1]
     draws = philox.doubles(generator, prod(output.shape))
-    for row, (weights, result) in enumerate(zip(logits, output)):
+    for row, (weights, result) in enumerate(paced(zip(logits, output), 16)):
         result[...] = philox.categories(draws[row * count : (row + 1) * count], weights)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from oplet import charge, checkpoint
 from oplet.kernels.arrays import Array
+from oplet.kernels.pacing import paced
 
 __all__ = ["BeamSearch"]
 
@@ -75,18 +76,18 @@ class BeamSearch:
 
     def step(self, logits: Array) -> None:
         """Advance by one time step; `logits` has shape (classes,), and its type is the search's precision."""
-        charge(512 * self._width)
+        charge(512 * (self._made + 2 * len(self._leaves)) + 64 * logits.size)
         highest = logits.max()
         with np.errstate(all="ignore"):
             # summed one after the other, as TensorFlow does
             offset = highest + np.log(np.add.accumulate(np.exp(logits - highest))[-1])
             scores = logits - offset
-        branches = sorted(self._leaves, key=lambda entry: -entry.total)
-        for entry in branches:
+        branches = sorted(paced(self._leaves), key=lambda entry: -entry.total)
+        for entry in paced(branches):
             entry.old_total, entry.old_blank = entry.total, entry.blank
         self._pass_on(branches, logits, offset)
         # A heap with the worst entry first; the numbers keep entries from being compared.
-        beam = [(entry.total, -number, entry) for number, entry in enumerate(branches, self._made + 1)]
+        beam = [(entry.total, -number, entry) for number, entry in enumerate(paced(branches), self._made + 1)]
         self._made += len(branches)
         heapq.heapify(beam)
         for entry in branches:
@@ -107,18 +108,18 @@ class BeamSearch:
                 if entry.label == parent.label
                 else parent.old_total
             )
-            for entry in branches
+            for entry in paced(branches)
             for parent in (entry.parent,)
         ]
         dtype = logits.dtype
-        own = np.array([entry.labelled for entry in branches], dtype)
-        labels = np.array([entry.label for entry in branches])
+        own = np.array([entry.labelled for entry in paced(branches)], dtype)
+        labels = np.array([entry.label for entry in paced(branches)])
         with np.errstate(all="ignore"):
             labelled = _add(own, np.array(before, dtype)) + (logits[labels] - offset)
             labelled = np.where(labels < 0, own, labelled)
-            blank = np.array([entry.old_total for entry in branches], dtype) + logits[self._blank] - offset
+            blank = np.array([entry.old_total for entry in paced(branches)], dtype) + logits[self._blank] - offset
             total = _add(blank, labelled)
-        for entry, *found in zip(branches, labelled.tolist(), blank.tolist(), total.tolist()):
+        for entry, *found in zip(paced(branches), labelled.tolist(), blank.tolist(), total.tolist()):
             entry.labelled, entry.blank, entry.total = found
 
     def _grow(self, beam: list[tuple[float, int, _Entry]], entry: _Entry, scores: Array) -> None:
@@ -130,7 +131,9 @@ class BeamSearch:
             totals[entry.label] = scores[entry.label] + scores.dtype.type(entry.old_blank)
         floor = beam[0][0] if len(beam) >= self._width else _ZERO
         # What cannot come into the beam is passed over, but for what was there before.
-        for label in sorted({*(totals > floor).nonzero()[0].tolist(), *entry.children}):
+        places = (totals > floor).nonzero()[0]
+        charge(512 * self._made + 160 * (places.size + len(entry.children)))
+        for label in paced(sorted({*places.tolist(), *entry.children})):
             child = entry.children.get(label)
             if child is not None and child.active:
                 continue
@@ -162,6 +165,7 @@ class BeamSearch:
         for leaf in sorted(self._leaves, key=lambda entry: -entry.total)[:count]:
             labels: list[int] = []
             entry, before = leaf, -1
+            checkpoint()
             while entry.parent is not None:
                 if not merge or entry.label != before:
                     labels.append(entry.label)

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, checkpoint, ensure
+from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
+from oplet.kernels.pacing import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled, zeros
 from oplet_flex_ops.ops.sparse.coordinates import coordinates
@@ -20,6 +21,9 @@ from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
 
 __all__ = ["EDIT_DISTANCE", "REVERSE_SEQUENCE"]
 
+#: Bytes of a sequence that waits for the one that it is compared with.
+_SEQUENCE = 240
+
 
 def _levenshtein(first: Array, second: Array) -> int:
     """Return the Levenshtein distance: the least number of insertions, deletions and substitutions between two sequences."""
@@ -27,7 +31,7 @@ def _levenshtein(first: Array, second: Array) -> int:
     row = steps
     for number, item in enumerate(first.tolist()):
         checkpoint()
-        replaced = row[:-1] + np.fromiter((other != item for other in second.tolist()), np.int64, second.size)
+        replaced = row[:-1] + np.not_equal(second, item).astype(np.int64)
         best = np.concatenate(([number + 1], np.minimum(replaced, row[1:] + 1)))
         row = np.minimum.accumulate(best - steps) + steps
     return int(row[-1])
@@ -38,7 +42,7 @@ def _rows(indices: Array, values: Array, outer: tuple[int, ...]) -> Iterator[tup
     places = row_numbers(indices[:, :-1], outer)
     ensure(bool((places[1:] >= places[:-1]).all()), "the index vectors are not in order.")
     ends = (places[1:] != places[:-1]).nonzero()[0] + 1
-    for start, end in zip([0, *ends.tolist()], [*ends.tolist(), places.size]):
+    for start, end in zip([0, *listed(ends)], [*listed(ends), places.size]):
         if end > start:
             yield int(places[start]), values[start:end]
 
@@ -49,12 +53,13 @@ def _edit_distance(normalize: bool, *operands: Array) -> Array:
     outer = tuple(max(a, b) for a, b in zip(given.shape[:-1], truth.shape[:-1]))
     output = zeros(outer, np.float32)
     flat = output.reshape(-1)
-    guesses = dict(_rows(operands[0], given.values, outer))
+    charge(_SEQUENCE * given.values.size)
+    guesses = dict(paced(_rows(operands[0], given.values, outer)))
     nothing = given.values[:0]
-    for place, wanted in _rows(operands[3], truth.values, outer):
+    for place, wanted in paced(_rows(operands[3], truth.values, outer), 64):
         distance = _levenshtein(wanted, guesses.pop(place, nothing))
         flat[place] = np.float32(distance) / np.float32(wanted.size) if normalize else distance
-    for place, guess in guesses.items():
+    for place, guess in paced(guesses.items()):
         flat[place] = np.inf if normalize else guess.size
     return output
 
@@ -97,7 +102,7 @@ def _reverse(given: _Axes, outputs: list[Array], source: Array, lengths: Array) 
     sequences: Any = np.moveaxis(source, (given.batch, given.time), (0, 1))
     targets = np.moveaxis(outputs[0], (given.batch, given.time), (0, 1))
     targets[...] = sequences
-    for target, sequence, length in zip(targets, sequences, lengths.tolist()):
+    for target, sequence, length in paced(zip(targets, sequences, listed(lengths)), 64):
         target[:length] = sequence[:length][::-1]
 
 

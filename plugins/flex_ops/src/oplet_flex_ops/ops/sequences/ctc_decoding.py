@@ -11,6 +11,7 @@ import numpy as np
 
 from oplet import Registration, TensorType, ensure
 from oplet.kernels.arrays import Array
+from oplet.kernels.pacing import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed
 from oplet_flex_ops.ops.sequences.beam_search import BeamSearch
@@ -31,16 +32,18 @@ def ensure_lengths(inputs: Array, lengths: Array) -> None:
     ensure(lengths.size == inputs.shape[1], f"there are {lengths.size} sequence lengths for a batch of {inputs.shape[1]}.")
     ensure(
         bool(((lengths >= 0) & (lengths <= inputs.shape[0])).all()),
-        f"the sequence lengths {lengths.tolist()!r:.60} are not within 0 to {inputs.shape[0]}, the time.",
+        lambda: (
+            f"the sequence lengths, from {lengths.min()} to {lengths.max()}, are not within 0 to {inputs.shape[0]}, the time."
+        ),
     )
 
 
 def _sparse(paths: list[list[int]]) -> tuple[Array, Array, Array]:
     """Return a sparse matrix (indices, values, shape) with one row of labels per sequence."""
-    lengths = [len(path) for path in paths]
+    lengths = [len(path) for path in paced(paths)]
     rows = np.repeat(np.arange(len(paths)), lengths)
-    columns = np.concatenate([np.arange(length) for length in lengths]) if paths else np.zeros(0, np.int64)
-    labels = np.array([label for path in paths for label in path], np.int64)
+    columns = np.concatenate([np.arange(length) for length in paced(lengths)]) if paths else np.zeros(0, np.int64)
+    labels = np.array([label for path in paced(paths, 16) for label in path], np.int64)
     return np.stack([rows, columns], 1), labels, np.array([len(paths), max(lengths, default=0)], np.int64)
 
 
@@ -65,7 +68,7 @@ def _greedy(given: _Greedy, inputs: Array, lengths: Array) -> list[Array]:
     kept = there & (best != blank)
     if given.merge:
         kept[1:] &= best[1:] != best[:-1]
-    paths = [best[kept[:, number], number].tolist() for number in range(batch)]
+    paths = [best[kept[:, number], number].tolist() for number in paced(range(batch), 64)]
     return [*_sparse(paths), score]
 
 
@@ -99,15 +102,15 @@ def _beam_settings(attributes: Attributes) -> _Beam:
 
 def _beam(given: _Beam, inputs: Array, lengths: Array) -> list[Array]:
     ensure_lengths(inputs, lengths)
-    found: list[list[list[int]]] = [[] for _ in range(given.paths)]
+    found: list[list[list[int]]] = [[] for _ in paced(range(given.paths))]
     scores = np.zeros((inputs.shape[1], given.paths), inputs.dtype)
-    for number, length in enumerate(lengths.tolist()):
+    for number, length in enumerate(paced(listed(lengths), 1)):
         search = BeamSearch(given.width, inputs.shape[2])
         for step in inputs[:length, number]:
             search.step(step)
         best = search.best(given.paths, given.merge)
         ensure(len(best) == given.paths, f"there are {len(best)} paths, fewer than the {given.paths} of top_paths.")
-        for rank, (path, score) in enumerate(best):
+        for rank, (path, score) in enumerate(paced(best)):
             found[rank].append(path)
             scores[number, rank] = score
     parts: list[Any] = [_sparse(paths) for paths in found]

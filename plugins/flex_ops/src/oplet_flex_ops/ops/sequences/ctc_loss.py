@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from oplet import Node, Registration, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.ops.sequences.ctc_decoding import ensure_lengths
@@ -75,7 +76,7 @@ def _one(logits: _Doubles, labels: NDArray[np.int64], blank: int, merge: bool) -
     states = np.full(2 * labels.size + 1, blank, np.int64)
     states[1::2] = labels
     time, count = len(logits), states.size
-    reserve((time, count + logits.shape[1]), 32)
+    reserve((time, 6 * count + 5 * logits.shape[1]), 8)
     with np.errstate(all="ignore"):
         logs = logits - logits.max(1, keepdims=True)
         logs -= np.log(np.exp(logs).sum(1, keepdims=True))
@@ -94,7 +95,7 @@ def _one(logits: _Doubles, labels: NDArray[np.int64], blank: int, merge: bool) -
             return float("inf"), softmax
         gradient = softmax
         shares = np.exp(joint - total)
-        for state, label in enumerate(states.tolist()):
+        for state, label in enumerate(paced(states.tolist(), 16)):
             gradient[:, label] -= shares[:, state]
     return float(-total), gradient
 
@@ -110,7 +111,7 @@ def _forward(logs: _Doubles, stays: NDArray[np.bool_], skips: NDArray[np.bool_])
     time, count = logs.shape
     found = np.full((time, count), -np.inf)
     found[0, :2] = logs[0, :2]
-    for step in range(1, time):
+    for step in paced(range(1, time), 16):
         before = found[step - 1]
         reached = np.where(stays, before, -np.inf)
         reached[1:] = np.logaddexp(reached[1:], before[:-1])

@@ -10,6 +10,7 @@ import numpy as np
 from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.dense import product
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 
 _FLOAT32, _INT32 = TensorType.FLOAT32, TensorType.INT32
@@ -138,7 +139,7 @@ def _mfcc() -> Registration:
                 output.fill(0)
                 return
             magnitudes = np.sqrt(spectrogram[..., start : start + len(weights)].astype(np.float64))
-            output[...] = np.log(np.maximum(magnitudes @ weights, _FLOOR)) @ cosines
+            output[...] = product(np.log(np.maximum(product(magnitudes, weights), _FLOOR)), cosines)
 
         return run
 

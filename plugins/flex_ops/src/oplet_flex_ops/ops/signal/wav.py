@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oplet import Node, Registration, Tensor, TensorType, ensure
+from oplet import Node, Registration, Tensor, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
@@ -25,6 +25,7 @@ def _samples(data: bytes) -> tuple[Array, int]:
     )
     at, channels, rate = 12, 0, 0
     while at + 8 <= len(data):
+        checkpoint()
         name, size = struct.unpack_from("<4sI", data, at)
         at += 8
         if name == b"fmt ":

@@ -15,6 +15,7 @@ from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled, reserve, zeros
+from oplet_flex_ops.numerics.dense import multiply
 from oplet_flex_ops.ops.sparse.coordinates import Coordinates, coordinates, vectors
 from oplet_flex_ops.positions import row_numbers
 from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature
@@ -189,7 +190,7 @@ def _dense_shapes(node: Node, given: _Adjoints) -> list[Shape]:
 
 def _dense_product(given: _Adjoints, outputs: list[Array], a: Array, b: Array) -> None:
     left, right = ((matrix.T if turned else matrix).astype(np.float32) for matrix, turned in zip((a, b), given))
-    np.matmul(left, right, out=outputs[0])
+    multiply(left, right, outputs[0])
 
 
 _MATRICES = (TensorType.FLOAT32, TensorType.BFLOAT16)

@@ -15,6 +15,7 @@ import numpy as np
 from oplet import Node, Registration, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints, resolve_axis
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled, reserve
 from oplet_flex_ops.ops.sparse.coordinates import coordinates, shape_of, vectors
@@ -119,7 +120,7 @@ def _split(count: int, split_dim: Array, indices: Array, values: Array, shape: A
     ensure(count <= sizes[axis], f"axis {axis} of size {sizes[axis]} cannot be split into {count} pieces.")
     each, more = divmod(sizes[axis], count)
     pieces = []
-    for number in range(count):
+    for number in paced(range(count), 4):
         start, length = number * each + min(number, more), each + (number < more)
         inside = (indices[:, axis] >= start) & (indices[:, axis] < start + length)
         part = indices[inside]

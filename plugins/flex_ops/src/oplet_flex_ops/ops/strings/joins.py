@@ -11,6 +11,7 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int, read_ints, resolve_axis
 from oplet.kernels.operands import ensure_same_shape
+from oplet.kernels.pacing import listed, paced
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.kernels.strings import StringMeter
 from oplet_flex_ops.attributes import checked_attributes
@@ -18,6 +19,8 @@ from oplet_flex_ops.texts.elementwise import checked, put_strings
 
 #: Bytes of a reference, of a list of a few, and of a number with its reference.
 _REFERENCE, _LIST, _NUMBER = 8, 96, 40
+#: Strings of a row above which the clock is looked at within it.
+_WIDE = 4096
 _INTEGERS = (TensorType.INT32, TensorType.INT64)
 
 
@@ -142,12 +145,12 @@ def _segment_join(node: Node, separator: bytes) -> Thunk:
         count, width = target.shape[0], math.prod(target.shape[1:])
         meter = StringMeter()
         meter.hold(_LIST * target.size + 2 * _REFERENCE * strings.size + _NUMBER * segments.size)
-        items, ids = strings.ravel().tolist(), segments.ravel().tolist()
-        outside = [number for number in ids if not 0 <= number < count]
-        ensure(not outside, lambda: f"a row is of segment {outside[0]}; there are {count} segments, from 0 on.")
-        parts: list[list[bytes]] = [[] for _ in range(target.size)]
+        items, ids = strings.ravel().tolist(), listed(segments)
+        outside = segments[(segments < 0) | (segments >= count)]
+        ensure(not outside.size, lambda: f"a row is of segment {outside[0]}; there are {count} segments, from 0 on.")
+        parts: list[list[bytes]] = [[] for _ in paced(range(target.size), 4096)]
         for row, number in enumerate(checked(ids)):
-            for column in range(width):
+            for column in range(width) if width < _WIDE else paced(range(width), 4096):
                 parts[number * width + column].append(items[row * width + column])
         put_strings(target, [meter.join(separator, part) for part in parts])
 

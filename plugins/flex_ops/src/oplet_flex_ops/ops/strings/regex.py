@@ -13,16 +13,31 @@ from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensur
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.strings import STRING, StringMeter
 from oplet_flex_ops.attributes import Attributes, checked_attributes
-from oplet_flex_ops.texts.elementwise import checked, elementwise, put_strings
-from oplet_flex_ops.texts.regular import compile_pattern, replace_all, replace_first
+from oplet_flex_ops.texts.elementwise import checked, put_strings
+from oplet_flex_ops.texts.regular import compile_pattern, foresee_match, replace_all, replace_first
 
 #: Replaces matches of a pattern in a string by a replacement.
 Replace = Callable[[Any, bytes, bytes, StringMeter], bytes]
 
 
-def static_match(attributes: Attributes) -> Callable[[bytes], bool]:
-    pattern = compile_pattern(attributes.raw("pattern"))
-    return lambda string: pattern.fullmatch(string) is not None
+def prepare_static_match(context: Context, node: Node) -> None:
+    """Check the node's input, strings; the pattern is among its attributes."""
+    node.prepared = checked_attributes(node, 1).raw("pattern")
+    compile_pattern(node.prepared)
+    _check(context, node, TensorType.BOOL)
+
+
+def bind_static_match(context: Context, node: Node) -> Thunk:
+    pattern, strings, target = node.prepared, node.inputs[0].data, node.outputs[0].data
+    return lambda: _match(pattern, strings, target)
+
+
+def _match(pattern: bytes, strings: Array, target: Array) -> None:
+    compiled, found = compile_pattern(pattern), []
+    for string in checked(strings.ravel().tolist()):
+        foresee_match(compiled, len(string))
+        found.append(compiled.fullmatch(string) is not None)
+    put_strings(target, found)
 
 
 def prepare_replace(context: Context, node: Node) -> None:
@@ -36,7 +51,7 @@ def bind_replace(context: Context, node: Node) -> Thunk:
     strings, pattern, rewrite = (tensor.data for tensor in node.inputs)
 
     def run() -> None:
-        _replace(replace, compile_pattern(pattern.item()), rewrite.item(), strings, target)
+        _replace(replace, pattern.item(), rewrite.item(), strings, target)
 
     return run
 
@@ -45,7 +60,8 @@ def prepare_static_replace(context: Context, node: Node) -> None:
     """Check the node's input, strings; the pattern and the replacement are among its attributes."""
     attributes = checked_attributes(node, 1)
     _check(context, node, TensorType.STRING)
-    node.prepared = _replacement(attributes), compile_pattern(attributes.raw("pattern")), attributes.raw("rewrite")
+    node.prepared = _replacement(attributes), attributes.raw("pattern"), attributes.raw("rewrite")
+    compile_pattern(node.prepared[1])
 
 
 def bind_static_replace(context: Context, node: Node) -> Thunk:
@@ -53,8 +69,8 @@ def bind_static_replace(context: Context, node: Node) -> Thunk:
     return partial(_replace, replace, pattern, rewrite, node.inputs[0].data, node.outputs[0].data)
 
 
-def _replace(replace: Replace, pattern: Any, rewrite: bytes, strings: Array, target: Array) -> None:
-    meter, made = StringMeter(), []
+def _replace(replace: Replace, source: bytes, rewrite: bytes, strings: Array, target: Array) -> None:
+    pattern, meter, made = compile_pattern(source), StringMeter(), []
     for string in checked(strings.ravel().tolist()):
         counted = meter.total
         made.append(replace(pattern, rewrite, string, meter))
@@ -71,11 +87,7 @@ def prepare_match(context: Context, node: Node) -> None:
 def bind_match(context: Context, node: Node) -> Thunk:
     strings, pattern, target = node.inputs[0].data, node.inputs[1].data, node.outputs[0].data
 
-    def run() -> None:
-        compiled = compile_pattern(pattern.item())
-        put_strings(target, [compiled.fullmatch(string) is not None for string in checked(strings.ravel().tolist())])
-
-    return run
+    return lambda: _match(pattern.item(), strings, target)
 
 
 def _replacement(attributes: Attributes) -> Replace:
@@ -98,4 +110,4 @@ def _ensure_scalar(tensor: Tensor) -> None:
 REPLACE = Registration(prepare=prepare_replace, bind=bind_replace, pure=True)
 MATCH = Registration(prepare=prepare_match, bind=bind_match, pure=True)
 STATIC_REPLACE = Registration(prepare=prepare_static_replace, bind=bind_static_replace, pure=True)
-STATIC_MATCH = elementwise(static_match, TensorType.BOOL)
+STATIC_MATCH = Registration(prepare=prepare_static_match, bind=bind_static_match, pure=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
+from oplet.kernels.pacing import paced
 from oplet.kernels.strings import STRING, StringMeter
 from oplet_flex_ops.attributes import Attributes, checked_attributes
 from oplet_flex_ops.texts.elementwise import checked, put_strings
@@ -28,7 +29,7 @@ def _at_bytes(attributes: Attributes) -> _Splitter:
 
     def make(delimiter: bytes) -> tuple[Callable[[bytes], list[bytes]], Callable[[bytes], int]]:
         if not delimiter:
-            return (lambda string: [string[at : at + 1] for at in range(len(string))]), len
+            return (lambda string: [string[at : at + 1] for at in paced(range(len(string)), 4096)]), len
         one, same = delimiter[:1], bytes.maketrans(delimiter, delimiter[:1] * len(delimiter))
 
         def split(string: bytes) -> list[bytes]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import re
 from array import array
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -145,7 +144,7 @@ def bind_encode(context: Context, node: Node) -> Thunk:
 
     def run() -> None:
         ends = array("q", splits.astype(np.int64).tobytes())
-        rising = all(start <= end for start, end in pairwise(ends))
+        rising = bool((splits[:-1] <= splits[1:]).all())
         ensure(
             ends[0] == 0 and ends[-1] == points.size and rising,
             lambda: f"input_splits begins with {ends[0]} and ends with {ends[-1]}; it must rise from 0 to {points.size}.",

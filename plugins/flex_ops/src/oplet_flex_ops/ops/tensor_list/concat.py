@@ -6,6 +6,7 @@ Elements that were not set are zeros. Their length is the one that all others sh
 from __future__ import annotations
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import ensure_shape_tensor, gives_tensor, read_list, registration
 from oplet_flex_ops.lists.partial_shapes import is_defined, merged, read_partial_shape, shown, without_first
@@ -45,7 +46,7 @@ def concat(context: Context, node: Node) -> None:
     elements = found.elements()
     # the elements tell no more than a list's shape that is known, and the first version does not read that
     row, usual = _row_and_length(asked, [] if is_defined(found.shape) else elements)
-    lengths = [_length(number, element, usual, given) for number, element in enumerate(elements)]
+    lengths = [_length(number, element, usual, given) for number, element in enumerate(paced(elements))]
     _write(context, node, found, elements, row, lengths)
 
 
@@ -56,7 +57,7 @@ def _write(
     node.outputs[1].data[...] = lengths
     context.resize_tensor(node.outputs[0], (sum(lengths), *row))
     joined, start = node.outputs[0].data, 0
-    for element, length in zip(elements, lengths):
+    for element, length in paced(zip(elements, lengths), 64):
         joined[start : start + length] = found.zero if element is None else element
         start += length
 
@@ -65,7 +66,7 @@ def _row_and_length(asked: Shape, elements: list[Element]) -> tuple[tuple[int, .
     """Return the elements' shape without the first axis, and the length of unset ones; -1 if unknown."""
     row, usual = without_first(asked), asked[0] if asked else -1
     lengths = set()
-    for element in elements:
+    for element in paced(elements):
         if element is not None:
             ensure(element.ndim, "elements that are joined have a first axis; an element of this list is a scalar.")
             row = merged(row, element.shape[1:], "the rows of the elements")

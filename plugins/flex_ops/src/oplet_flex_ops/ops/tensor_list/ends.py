@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet.kernels.pacing import paced
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import (
     as_list,
@@ -60,7 +61,7 @@ def prepare_push_batch(context: Context, node: Node) -> None:
 def push_batch(context: Context, node: Node) -> None:
     lists, rows = node.inputs
     pushed = []
-    for value, row in zip(lists.data.tolist(), owned_rows(rows.data)):
+    for value, row in paced(zip(lists.data.tolist(), owned_rows(rows.data)), 64):
         found = as_list(value, lists, rows.type)
         found.ensure_element_shape(row.shape)
         pushed.append(found.appended(row))

@@ -6,6 +6,7 @@ Of several rows for one index the last one stays. The list is as long as the lar
 from __future__ import annotations
 
 from oplet import Context, Node, ensure
+from oplet.kernels.pacing import listed, paced
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import (
     ensure_index_vector,
@@ -68,7 +69,7 @@ def _largest(node: Node, indices: int) -> int:
 
 def _place(node: Node, found: TensorList, rows: int, indices: int) -> None:
     elements = found.elements()
-    for index, row in zip(node.inputs[indices].data.tolist(), owned_rows(node.inputs[rows].data)):
+    for index, row in paced(zip(listed(node.inputs[indices].data), owned_rows(node.inputs[rows].data))):
         elements[index] = row
     node.outputs[0].data[()] = TensorList.of(elements, found.type, found.shape, found.most)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, ensure
+from oplet.kernels.pacing import listed, paced
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import (
     ensure_index_vector,
@@ -40,11 +41,11 @@ def prepare_gather(context: Context, node: Node) -> None:
 
 
 def gather(context: Context, node: Node) -> None:
-    found, indices = read_list(node, 0, node.prepared), node.inputs[1].data.tolist()
-    for index in indices:
+    found, indices = read_list(node, 0, node.prepared), listed(node.inputs[1].data)
+    for index in paced(indices):
         found.ensure_index(index)
     elements = found.elements()
-    wanted = [elements[index] for index in indices]
+    wanted = [elements[index] for index in paced(indices)]
     stack_into(context, found, wanted, read_partial_shape(node.inputs[2]), node.outputs[0])
 
 
