@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,12 +32,12 @@ BRINGS = {
 
 
 @pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("libraries")
     objects = ROOT / "plugins" / "compiled_ops" / "build" / "objects"
     command = [sys.executable, "-m", "oplet_compiled_ops.compiling", "--platform", "linux-x86_64", "--all-levels"]
     subprocess.run([*command, "--objects", str(objects), "--output", str(folder)], check=True)
-    yield folder
+    return folder
 
 
 @pytest.mark.parametrize("level", [level.name for level in LEVELS.values() if level.machine == "x86_64"])
