@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["PACKAGES", "VARIABLE", "install"]
+__all__ = ["PACKAGES", "LastFinder", "install"]
 
 #: The packages that are answered.
 PACKAGES = ("ai_edge_litert", "tflite_runtime")
-
-#: The environment variable that switches the answers off.
-VARIABLE = "OPLET_LITERT_SHIM"
 
 
 class LastFinder:

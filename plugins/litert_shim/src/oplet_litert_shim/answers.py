@@ -9,13 +9,16 @@ from importlib.machinery import ModuleSpec
 from typing import Any
 
 import oplet
-from oplet_litert_shim import PACKAGES, VARIABLE
 from oplet_tools.behind.distributions import answered_distributions
+from oplet_tools.behind.doors import PACKAGES
 from oplet_tools.behind.import_hooks import ImportHooks, asking_module
 from oplet_tools.behind.litert_names import litert_classes, plugin_packages
 from oplet_tools.behind.stand_ins.analyzer import Analyzer
 
-__all__ = ["find_distributions", "find_spec"]
+__all__ = ["VARIABLE", "find_distributions", "find_spec", "state_of", "states"]
+
+#: The environment variable that switches the answers off.
+VARIABLE = "OPLET_LITERT_SHIM"
 
 #: Packages that ask whether LiteRT is installed and mean LiteRT: oplet's, and those of plugins.
 _OURS = {"oplet", "oplet_build", "oplet_litert_shim", "oplet_predictor", "oplet_testing", "oplet_tools"}

@@ -36,7 +36,8 @@ def behind(
 ) -> None:
     """Run a program as Python does, with its imports of LiteRT's interpreter answered by oplet; say at the end what ran where.
 
-    Options stand before PROGRAM. Answered are tflite_runtime.interpreter, ai_edge_litert.interpreter and tensorflow.lite.
+    Options stand before PROGRAM. Answered are tflite_runtime.interpreter, ai_edge_litert.interpreter and tensorflow.lite; of other modules
+    of theirs the last line tells which are LiteRT's own, and what was refused.
     """
     settings = settings_of(context, p, debug)
     from oplet.errors import DelegateError, ModelError
