@@ -32,7 +32,7 @@ _NEIGHBOURS: list[list[tuple[int, int]]] = [
 #: How often a position is refined by the offsets of its neighbourhood.
 _REFINEMENTS = 5
 #: What a candidate takes as Python objects, about.
-_BYTES_OF_CANDIDATE = 200
+_BYTES_OF_CANDIDATE = 400
 
 
 class Settings(NamedTuple):
@@ -85,7 +85,7 @@ def find_poses(maps: Maps, settings: Settings, mask: Array) -> list[Pose]:
         pose = _follow(maps, y, x, keypoint)
         if pose.score >= settings.threshold:
             if len(found) == len(all_points):
-                charge(4 * all_points.nbytes + 4096)
+                charge(12 * all_points.nbytes + 4096)  # with the poses' own objects
                 all_points = np.concatenate([all_points, np.empty((len(found) + 8, KEYPOINTS, 2), np.float32)])
             all_points[len(found)] = pose.points
             found.append(pose)
