@@ -7,8 +7,9 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
@@ -50,11 +51,26 @@ def build(platform: Platform, levels: Sequence[Level], objects: Path, made: Path
         RuntimeError: the linker fails.
     """
     found = {level.name: _wanted(level, platform.triple, objects) for level in levels}
-    _compile([one for wanted in found.values() for one in wanted if not one.path.exists()])
+    with _alone(objects):
+        _compile([one for wanted in found.values() for one in wanted if not one.path.exists()])
     for name, wanted in found.items():
         files = [one.path for one in wanted]
         link_library(files, identity([path.stem for path in files]), platform, made / f"{name}{platform.suffix}")
     link_probe(platform, made / f"probe{platform.suffix}")
+
+
+@contextmanager
+def _alone(objects: Path) -> Iterator[None]:
+    """Wait until no other build compiles into the folder, which then has what both want; nothing where the system has no such locks."""
+    objects.mkdir(parents=True, exist_ok=True)
+    with (objects / "lock").open("w") as held:
+        try:
+            import fcntl
+        except ImportError:
+            pass
+        else:
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
 
 
 def _wanted(level: Level, triple: str, objects: Path) -> list[_Wanted]:
