@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -53,7 +51,7 @@ def ultralytics_of(model: Model) -> Ultralytics | None:
             if len(content) > _MOST_BYTES:
                 raise ValueError(f"it has more than {_MOST_BYTES} bytes")
             text = content.decode("utf-8-sig")
-            said = json.loads(text) if name == FILE else ast.literal_eval(text)
+            said = _parsed(text, is_json=name == FILE)
             if not isinstance(said, dict):
                 raise ValueError("it holds no object")
         except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
@@ -65,6 +63,17 @@ def ultralytics_of(model: Model) -> Ultralytics | None:
         if name == FILE or "names" in said:
             return _of(name, {str(key): value for key, value in said.items()})
     return None
+
+
+def _parsed(text: str, *, is_json: bool) -> Any:
+    """Return the value of JSON, or of a Python literal; the modules for them are imported late, as few models have either."""
+    if is_json:
+        import json
+
+        return json.loads(text)
+    import ast
+
+    return ast.literal_eval(text)
 
 
 def _of(file: str, said: dict[str, Any]) -> Ultralytics:
