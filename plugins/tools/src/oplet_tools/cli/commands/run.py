@@ -29,8 +29,8 @@ from oplet_tools.running.values.result_sizes import MOST_RESULT_BYTES
 if TYPE_CHECKING:
     from oplet_tools.cli.console import Printer
     from oplet_tools.cli.settings import Settings
-    from oplet_tools.running.detections import Detection
     from oplet_tools.running.many.run import ManyOptions
+    from oplet_tools.running.metadata.detections import Detection
     from oplet_tools.running.outputs import Score
     from oplet_tools.running.run import RunResult
     from oplet_tools.running.values.preprocessing import Preprocessing
@@ -206,9 +206,9 @@ def run(
     from oplet_tools.cli.commands.tune import delegates_of
     from oplet_tools.cli.console import Printer, print_json
     from oplet_tools.cli.notices import NoticePrinter
-    from oplet_tools.running.detections import attached_labels, detections, detector_of
     from oplet_tools.running.formatting import as_json, highest_scores
     from oplet_tools.running.inputs import RowsError
+    from oplet_tools.running.metadata.detections import attached_labels, detections, detector_of
     from oplet_tools.running.outputs import check_suffix, read_labels, save_outputs
     from oplet_tools.running.run import run_model
     from oplet_tools.running.values.result_sizes import check_result_bytes
