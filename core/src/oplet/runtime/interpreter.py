@@ -23,7 +23,7 @@ from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_
 from oplet.runtime.memory.accounting import USUAL, Bounds
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import check_strict
-from oplet.runtime.variables import Variables
+from oplet.runtime.memory.variables import Variables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

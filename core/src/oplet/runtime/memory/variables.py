@@ -15,8 +15,6 @@ from oplet.schema.naming import shown
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from oplet.runtime.execution.model_runtime import ModelRuntime
-
 __all__ = ["HeldVariable", "Variables", "variables_of"]
 
 #: The most names that a message lists.
@@ -50,9 +48,9 @@ def variables_of(resources: Mapping[Any, Any]) -> dict[str, HeldVariable]:
 
 
 class Variables:
-    """The variables of an interpreter; a base of `Interpreter`."""
+    """The variables of an interpreter; a base of `Interpreter`, which has its runtime in `_runtime`."""
 
-    _runtime: ModelRuntime
+    _runtime: Any
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         """Refuse to be pickled or copied, as a program that sends its interpreter to other processes meant something else."""
