@@ -10,7 +10,7 @@ import pytest
 from tests.children import run_child
 from tests.places import ROOT
 
-PLUGINS = ["tests.kinds", "tests.durations", "tests.every_package", "tests.fixtures"]
+PLUGINS = ["tests.kinds", "tests.durations", "tests.every_package", "tests.ended", "tests.fixtures"]
 UNITS = "not sweep and not environment"
 PASSES = "def test_passes():\n    pass\n"
 SKIPS = 'import pytest\n\n@pytest.mark.skipif(True, reason="no engine")\ndef test_skips():\n    pass\n'
