@@ -67,10 +67,11 @@ def keep(model: Model) -> list[str] | None:
         interpreter = Interpreter(model_content=_content(model))
         interpreter.allocate_tensors()
         plans = interpreter._runtime.loaded.stored_plans
-        interpreter._runtime.loaded.keep_plan()
-    except OpletError:
-        return None
-    if plans is None or plans._name is not None:
+        if plans is None or plans._name is None:
+            return None
+        plan_files.note_opened(plans._name)  # as if it had been opened before
+        interpreter.invoke()
+    except OpletError:  # not all models run on any inputs
         return None
     return answers(interpreter)
 
