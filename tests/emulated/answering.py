@@ -42,6 +42,8 @@ SPECIAL = np.array(
     + [-0.0, 0.5, 127.5, -128.5],
     np.float32,
 )
+#: numpy's letters of types whose bits may differ: floats, complex numbers, and what ml_dtypes adds.
+_FLOATS = "fcV"
 #: So many times a model gets the next ones of them.
 ROUNDS = 5
 
@@ -51,7 +53,11 @@ def short(answer: Any) -> str:
     array = np.asarray(answer)
     values = repr(array.tolist()).encode() if array.dtype.kind in "OSU" else array.tobytes()
     digest = hashlib.sha256(values).hexdigest()[:16]
-    return f"{'float' if array.dtype.kind in 'fcV' else 'other'} {array.dtype}{list(array.shape)} {digest}"
+    return f"{'float' if array.dtype.kind in _FLOATS else 'other'} {array.dtype}{list(array.shape)} {digest}"
+
+
+def _kind(detail: dict[str, Any]) -> str:
+    return np.dtype(detail["dtype"]).kind
 
 
 def special(model: bytes) -> list[str]:
@@ -62,16 +68,17 @@ def special(model: bytes) -> list[str]:
             try:
                 interpreter = Interpreter(model_content=model)
                 interpreter.allocate_tensors()
-                details = interpreter.get_input_details()
-                if not any(np.dtype(detail["dtype"]).kind == "f" for detail in details):
+                details, outputs = interpreter.get_input_details(), interpreter.get_output_details()
+                if not any(_kind(detail) == "f" for detail in details) or all(_kind(detail) in _FLOATS for detail in outputs):
                     return []
                 for number, detail in enumerate(details):
-                    dtype, size = np.dtype(detail["dtype"]), int(np.prod(detail["shape"]))
-                    if dtype.kind == "f":
-                        values = np.resize(np.roll(SPECIAL, -start * max(1, size) - number), detail["shape"])
-                        interpreter.set_tensor(detail["index"], values.astype(dtype))
+                    if _kind(detail) not in _FLOATS + "biu":
+                        return []
+                    size = int(np.prod(detail["shape"]))
+                    values = np.roll(SPECIAL, -start * max(1, size) - number) if _kind(detail) == "f" else np.zeros(1)
+                    interpreter.set_tensor(detail["index"], np.resize(values, detail["shape"]).astype(detail["dtype"]))
                 interpreter.invoke()
-                answers = [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]
+                answers = [interpreter.get_tensor(detail["index"]) for detail in outputs]
                 told += [said for said in map(short, answers) if said.startswith("other")]
             except OpletError as error:
                 told.append(type(error).__name__)
