@@ -71,7 +71,9 @@ class Merges:
 
     def _characters(self, text: bytes) -> tuple[list[bytes], list[bool]]:
         """Split a text into characters and user-defined pieces; return them, and flags for those that must not be merged."""
-        parts, frozen, at = [], [], 0
+        parts: list[bytes] = []
+        frozen: list[bool] = []
+        at = 0
         while at < len(text):
             if not len(parts) & 1023:
                 checkpoint()
