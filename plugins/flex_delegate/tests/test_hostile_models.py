@@ -34,13 +34,20 @@ def refused(op: str, inputs: list[Any], made: list[Any], **attributes: Any) -> s
     return str(caught.value)
 
 
+def _references(text: bytes) -> Any:
+    """Many references to one object; `np.full` would make as many objects."""
+    found = np.empty(100_000, object)
+    found[:] = [text] * len(found)
+    return found
+
+
 def test_strings_of_one_object_are_charged_before_tensorflow_copies_them() -> None:
     model = FlexModel().tensor("x", TensorType.STRING, [100_000]).tensor("y", TensorType.STRING, [])
     content = model.flex("StringStrip", "x", "y").content("x", "y")
     interpreter = opened(content, limits=Limits(max_arena_bytes=64 << 20))
     with pytest.raises(LimitError, match="besides its tensors"):
-        run(interpreter, np.full(100_000, b"a" * 10_000, object))
-    run(interpreter, np.full(100_000, b"a", object))
+        run(interpreter, _references(b"a" * 10_000))
+    run(interpreter, _references(b"a"))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from oplet.ops.checkpoint import checkpoint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -14,6 +17,8 @@ __all__ = ["held_nbytes", "string_array", "strings_nbytes"]
 #: Bytes of a bytes object besides its characters, and of the reference to it in an array.
 _OBJECT, _REFERENCE = 33, 8
 _KINDS = {bytes, str}
+#: Strings that are counted together; by how much a total is above the bytes from which it is counted in detail, that no limit allows.
+_PART, _ANY = 1 << 18, 64
 
 
 def string_array(value: Any) -> NDArray[Any]:
@@ -53,12 +58,27 @@ def held_nbytes(array: NDArray[Any], much: float) -> int:
         array: the array.
         much: the total in bytes above which strings that occur several times are counted once each, which takes longer.
     """
-    values = array.ravel().tolist()
-    if not set(map(type, values)) <= _KINDS:
-        values = [value for value in values if isinstance(value, (bytes, str))]
-    nbytes = strings_nbytes(len(values), sum(map(len, values)))
-    if nbytes > much:
-        # By arrays, as a dict of many takes more than the strings.
-        _, firsts = np.unique(np.fromiter(map(id, values), np.int64, len(values)), return_index=True)
-        nbytes = strings_nbytes(len(firsts), int(np.fromiter(map(len, values), np.int64, len(values))[firsts].sum()))
+    flat, nbytes = array.ravel(), 0
+    for part in _parts(flat):
+        nbytes += strings_nbytes(len(part), sum(map(len, part)))
+    if nbytes <= much:
+        return nbytes
+    # By arrays, as a dict of many takes more than the strings; until there are more than any limit of 64 times `much` allows.
+    found, sizes = np.empty(0, np.int64), np.empty(0, np.int64)
+    for part in _parts(flat):
+        found = np.concatenate((found, np.fromiter(map(id, part), np.int64, len(part))))
+        sizes = np.concatenate((sizes, np.fromiter(map(len, part), np.int64, len(part))))
+        found, firsts = np.unique(found, return_index=True)
+        sizes = sizes[firsts]
+        nbytes = strings_nbytes(len(found), int(sizes.sum()))
+        if nbytes > _ANY * much:
+            break
     return nbytes
+
+
+def _parts(flat: NDArray[Any]) -> Iterator[list[Any]]:
+    """Yield the strings of a vector in lists of many, with a look at the clock before each."""
+    for first in range(0, len(flat), _PART):
+        checkpoint()
+        part = flat[first : first + _PART].tolist()
+        yield part if set(map(type, part)) <= _KINDS else [value for value in part if isinstance(value, (bytes, str))]

@@ -27,86 +27,71 @@ _COMPLEX, _HELD = 3.0, 3
 _FAST, _PLAIN, _CALL = {"f": 3e-11, "d": 5e-11, "F": 1e-10, "D": 2e-10}, 1e-9, 1e-7
 
 
-def cholesky(matrices: Array) -> Array:
+def cholesky(matrices: Array) -> Any:
     """As numpy.linalg.cholesky."""
-    found: Array = _by_parts(np.linalg.cholesky, 0.05, matrices)
-    return found
+    return _by_parts(np.linalg.cholesky, 0.05, matrices)
 
 
-def det(matrices: Array) -> Array:
+def det(matrices: Array) -> Any:
     """As numpy.linalg.det."""
-    found: Array = _by_parts(np.linalg.det, 0.07, matrices)
-    return found
+    return _by_parts(np.linalg.det, 0.07, matrices)
 
 
-def slogdet(matrices: Array) -> tuple[Array, Array]:
+def slogdet(matrices: Array) -> Any:
     """As numpy.linalg.slogdet."""
-    found: tuple[Array, Array] = _by_parts(np.linalg.slogdet, 0.07, matrices)
-    return found
+    return _by_parts(np.linalg.slogdet, 0.07, matrices)
 
 
-def inv(matrices: Array) -> Array:
+def inv(matrices: Array) -> Any:
     """As numpy.linalg.inv."""
-    found: Array = _by_parts(np.linalg.inv, 0.25, matrices)
-    return found
+    return _by_parts(np.linalg.inv, 0.25, matrices)
 
 
-def pinv(matrices: Array, rcond: float) -> Array:
+def pinv(matrices: Array, rcond: float) -> Any:
     """As numpy.linalg.pinv."""
-    found: Array = _by_parts(lambda part: np.linalg.pinv(part, rcond), 1.0, matrices, held=4 * _HELD)
-    return found
+    return _by_parts(lambda part: np.linalg.pinv(part, rcond), 1.0, matrices, held=4 * _HELD)
 
 
-def solve(matrices: Array, right: Array) -> Array:
+def solve(matrices: Array, right: Array) -> Any:
     """As numpy.linalg.solve, for right-hand sides that are matrices, of the same batch."""
-    found: Array = _by_parts(np.linalg.solve, 0.25, matrices, right)
-    return found
+    return _by_parts(np.linalg.solve, 0.25, matrices, right)
 
 
-def qr(matrices: Array, mode: str) -> tuple[Array, Array]:
+def qr(matrices: Array, mode: str) -> Any:
     """As numpy.linalg.qr with two results."""
     square = max(matrices.shape[-2], 1) if mode == "complete" else 0
-    found: tuple[Array, Array] = _by_parts(lambda part: np.linalg.qr(part, mode), 0.2, matrices, square=square)  # type: ignore[call-overload]
-    return found
+    return _by_parts(lambda part: np.linalg.qr(part, mode), 0.2, matrices, square=square)
 
 
-def svd(matrices: Array, full: bool) -> tuple[Array, Array, Array]:
+def svd(matrices: Array, full: bool) -> Any:
     """As numpy.linalg.svd with vectors."""
     square = max(matrices.shape[-2:]) if full else 0
-    found: tuple[Array, Array, Array] = _by_parts(
-        lambda part: np.linalg.svd(part, full), 0.9, matrices, held=2 * _HELD, square=square
-    )
-    return found
+    return _by_parts(lambda part: np.linalg.svd(part, full), 0.9, matrices, held=2 * _HELD, square=square)
 
 
-def singular_values(matrices: Array) -> Array:
+def singular_values(matrices: Array) -> Any:
     """As numpy.linalg.svd without vectors."""
-    found: Array = _by_parts(lambda part: np.linalg.svd(part, compute_uv=False), 0.4, matrices)
-    return found
+    return _by_parts(lambda part: np.linalg.svd(part, compute_uv=False), 0.4, matrices)
 
 
-def eigh(matrices: Array) -> tuple[Array, Array]:
+def eigh(matrices: Array) -> Any:
     """As numpy.linalg.eigh."""
-    found: tuple[Array, Array] = _by_parts(np.linalg.eigh, 0.4, matrices)
-    return found
+    return _by_parts(np.linalg.eigh, 0.4, matrices)
 
 
-def eigvalsh(matrices: Array) -> Array:
+def eigvalsh(matrices: Array) -> Any:
     """As numpy.linalg.eigvalsh."""
-    found: Array = _by_parts(np.linalg.eigvalsh, 0.15, matrices)
-    return found
+    return _by_parts(np.linalg.eigvalsh, 0.15, matrices)
 
 
-def eig(matrices: Array) -> tuple[Array, Array]:
+def eig(matrices: Array) -> Any:
     """As numpy.linalg.eig."""
-    found: tuple[Array, Array] = _by_parts(np.linalg.eig, 3.0, matrices, held=2 * _HELD)
-    return found
+    return _by_parts(np.linalg.eig, 3.0, matrices, held=2 * _HELD)
 
 
-def eigvals(matrices: Array) -> Array:
+def eigvals(matrices: Array) -> Any:
     """As numpy.linalg.eigvals."""
-    found: Array = _by_parts(np.linalg.eigvals, 2.0, matrices)
-    return found
+    return _by_parts(np.linalg.eigvals, 2.0, matrices)
 
 
 def product(left: Array, right: Array) -> Array:
@@ -145,8 +130,8 @@ def multiply(left: Array, right: Array, output: Array, **how: Any) -> None:
             if of_other or operand.ndim < -back or (operand.shape[back] == 1 and back < -2):
                 operands.append(operand)
             else:
-                index = (..., part, *[slice(None)] * (-back - 1))
-                operands.append(operand[index])
+                within: Any = (..., part, *[slice(None)] * (-back - 1))
+                operands.append(operand[within])
         multiply(operands[0], operands[1], output[place], **how)
 
 
