@@ -25,7 +25,7 @@ from oplet.schema.options import (
     SoftmaxOptions,
     SubOptions,
 )
-from oplet_compiled_ops.broadcasting import Repetition, repetition
+from oplet_compiled_ops.elementwise.broadcasting import Repetition, repetition
 from oplet_compiled_ops.elementwise.float_pairs import (
     ADD,
     MULTIPLY,

@@ -14,14 +14,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
+from oplet import Allocation, Context, Node, NodeLimits, Registration, Tensor, TensorType, charge, decline
 from oplet.errors import LimitError, PrepareError
 from oplet.kernels.arrays import Thunk
 from oplet_compiled_ops.library.kernels import MissingKernelError
+from oplet_compiled_ops.library.memory import address
 
-__all__ = ["Bind", "Check", "Fuses", "Thunk", "has_numpy_kernel", "is_compiled", "needs_threads", "override"]
+__all__ = ["Bind", "Check", "Fuses", "Thunk", "charge_constant", "has_numpy_kernel", "is_compiled", "needs_threads", "override"]
 
 _HALF = TensorType.FLOAT16
+#: In `Context.resources`: by the address of a constant (or the tensor, if it is computed), the node whose copy is not charged.
+_LAID_OUT = "oplet_compiled_ops", "laid out"
+#: Bytes of a number of a copy that is not charged: float32.
+_ITEM = 4
 #: Is called when the tensors have their memory, and returns the node's thunk.
 Bind = Callable[[], Thunk]
 #: Declines a node, or returns.
@@ -127,3 +132,21 @@ def _let_go(node: Node) -> None:
     its own.
     """
     node.kernel_cache = None, None
+
+
+def charge_constant(context: Context, node: Node, tensor: Tensor, nbytes: int) -> None:
+    """Count the bytes of a repacked copy of a constant (weights in another layout) against the model's memory limit; called in
+    `prepare`.
+
+    The copy of the first node that reads a constant is free up to the constant's own size (its size as float32 if it lies in the
+    file). Copies for further nodes count in full, since a file may refer to the same bytes any number of times.
+
+    Raises:
+        LimitError: the limit would be exceeded.
+    """
+    in_file = tensor.allocation is Allocation.CONSTANT
+    readers: dict[int, int] = context.resources.setdefault(_LAID_OUT, {})
+    if readers.setdefault(address(tensor.data) if in_file else -id(tensor), id(node)) == id(node):
+        nbytes -= _ITEM * tensor.size if in_file else tensor.nbytes
+    if nbytes > 0:
+        charge(nbytes)

@@ -19,13 +19,12 @@ from oplet.kernels.activations import CLAMPS, float_activation_range
 from oplet.kernels.windows import Axis
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import HybridLayer, QuantizedLayer
-from oplet_compiled_ops.charging import charge_constant
 from oplet_compiled_ops.convolution.row_quantization import AROUND, QUANTIZE_ROWS, SYMMETRIC
 from oplet_compiled_ops.elementwise.fixed_point import scaled, scaling_table
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.memory import Array, flat, padded_rows
-from oplet_compiled_ops.overriding import Bind, Thunk
+from oplet_compiled_ops.overriding import Bind, Thunk, charge_constant
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 
 __all__ = ["Geometry", "plan_direct", "plan_direct_layer"]

@@ -16,14 +16,13 @@ from oplet.kernels.activations import CLAMPS
 from oplet.kernels.windows import Axis, Windows2D
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import QuantizedLayer
-from oplet_compiled_ops.charging import charge_constant
 from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer
 from oplet_compiled_ops.convolution.input_padding import pad_kernel
 from oplet_compiled_ops.convolution.output_stage import Finishing, float_finishing, quantized_finishing
 from oplet_compiled_ops.convolution.tiles import FEWER_ROWS, product_kernel
 from oplet_compiled_ops.library.levels import LANES, adds_128, has_byte_products, tile_rows
 from oplet_compiled_ops.library.memory import Array, address, aligned
-from oplet_compiled_ops.overriding import Bind, Thunk
+from oplet_compiled_ops.overriding import Bind, Thunk, charge_constant
 from oplet_compiled_ops.shaping.copying import COPY, copy_arguments
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each, grid
 from oplet_compiled_ops.threads.team import Step, ready, thunk

@@ -8,10 +8,10 @@ from oplet import Context, Node, NodeLimits, Tensor, TensorType, charge, decline
 from oplet.kernels.arrays import Shape
 from oplet.schema.options import BatchMatMulOptions
 from oplet_builtin_ops.ops.batch_matmul import REGISTRATION as BUILTIN
-from oplet_compiled_ops.convolution.integer_products import matrix_starts, plan_integer_products
-from oplet_compiled_ops.convolution.stacks import stack_kernel
 from oplet_compiled_ops.library.levels import LANES, tile_rows
 from oplet_compiled_ops.library.memory import Array, address, aligned
+from oplet_compiled_ops.matmul.integer_products import matrix_starts, plan_integer_products
+from oplet_compiled_ops.matmul.stacks import stack_kernel
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.splitting import Range, cut, each, slots
 from oplet_compiled_ops.threads.team import Step, ready, thunk
