@@ -10,7 +10,7 @@ from scripts.requirements import tomllib
 from tests.every_package import not_installed
 from tests.places import ROOT, name_of
 
-from oplet import Composite, DelegateRegistry, companions
+from oplet import Composite, PluginManager, companions
 from oplet.errors import DelegateLoadError
 from oplet.plugins import install_commands, known_packages
 from oplet_tools.cli import plugin_commands
@@ -74,7 +74,7 @@ def test_a_delegate_that_is_not_installed_is_advised_by_who_brings_it() -> None:
     assert brought == known_packages.DELEGATES
     for name, package in brought.items():
         with pytest.raises(DelegateLoadError, match=f"{package} brings it and is not installed, .*: pip install {package}"):
-            DelegateRegistry().find(name)
+            PluginManager(entry_points=[]).registry().find(name)
 
 
 def test_no_message_asks_an_index_for_a_name_that_is_not_ours_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,15 +118,22 @@ class DelegateRegistry:
         ['mine']
     """
 
-    def __init__(self, provenance: Provenance | None = None, no_loader: Callable[[], str] | None = None) -> None:
+    def __init__(
+        self,
+        provenance: Provenance | None = None,
+        no_loader: Callable[[], str] | None = None,
+        advice: Callable[[str], str] | None = None,
+    ) -> None:
         """
         Args:
             provenance: the package whose delegates are registered.
             no_loader: returns the reason why no package loads shared libraries, for error messages; None for no reason.
+            advice: returns which package brings the delegate of a name that is not here, "" if none is known; None for no advice.
         """
         self.provenance = provenance or Provenance()
         self._entries: dict[str, list[DelegateEntry]] = {}
         self._why = no_loader
+        self._advice = advice
         self._loaders: list[tuple[Callable[..., Delegate] | str, Provenance]] = []
 
     def add(
@@ -222,15 +229,8 @@ class DelegateRegistry:
         if not found:
             if distribution and (distribution.rpartition(":")[2] in self._entries):
                 raise _no_option(name, short, distribution)
-            from oplet.plugins.known_packages import DELEGATES  # imported late: only for advice
-
-            if name in DELEGATES:
-                from oplet.plugins.install_commands import install_command
-
-                raise DelegateLoadError(
-                    f"Failed to load delegate from {name}: {DELEGATES[name]} brings it and is not installed, or is switched off; install it: "
-                    f"{install_command(DELEGATES[name])}."
-                )
+            if advice := "" if self._advice is None else self._advice(name):
+                raise DelegateLoadError(f"Failed to load delegate from {name}: {advice}.")
             known = ", ".join(sorted(self._entries)) or "none"
             raise DelegateLoadError(
                 f"Failed to load delegate from {name}: no installed package brings a delegate of that name (known: {known}); give one "

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from oplet.ops.serving.entry import Op, op_label
 from oplet.plugins.custom_op_makers import maker_of
-from oplet.plugins.known_packages import NATIVE_OPS, known_distribution, package_origin
+from oplet.plugins.known_packages import DELEGATES, NATIVE_OPS, known_distribution, package_origin
 from oplet.plugins.plugin import Plugin
 from oplet.plugins.selection import normalised
 
 if TYPE_CHECKING:
     from oplet.delegates.registry import DelegateEntry
 
-__all__ = ["advice", "no_loader", "no_opener"]
+__all__ = ["advice", "delegate_advice", "no_loader", "no_opener"]
 
 
 def advice(op: Op, plugins: Sequence[Plugin], delegate: DelegateEntry | None = None, package: str = "") -> str:
@@ -63,6 +63,17 @@ def no_opener(path: str, plugins: Sequence[Plugin]) -> str:
     if not os.path.exists(path):
         return f"There is no file '{path}'; give a shared library (.so) of operators."
     return f"'{path}' is of no kind that an installed plugin opens; give a shared library (.so) of operators."
+
+
+def delegate_advice(name: str) -> str:
+    """Return which package of this project brings a delegate that is not installed, and how to install it; "" if none is known. The result ends
+    a sentence.
+    """
+    if name not in DELEGATES:
+        return ""
+    from oplet.plugins.install_commands import install_command
+
+    return f"{DELEGATES[name]} brings it and is not installed, or is switched off; install it: {install_command(DELEGATES[name])}"
 
 
 def no_loader(plugins: Sequence[Plugin]) -> str:

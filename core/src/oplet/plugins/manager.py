@@ -334,9 +334,9 @@ class PluginManager:
 
     def _load_delegates(self) -> DelegateRegistry:
         from oplet.delegates.registry import DelegateRegistry
-        from oplet.plugins.advice import no_loader
+        from oplet.plugins.advice import delegate_advice, no_loader
 
-        merged = DelegateRegistry(no_loader=lambda: no_loader(self._found))
+        merged = DelegateRegistry(no_loader=lambda: no_loader(self._found), advice=delegate_advice)
         for plugin in self._found:
             if plugin.state != "blocked":
                 plugin.load_delegates()
