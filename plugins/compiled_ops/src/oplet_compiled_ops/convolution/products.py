@@ -211,7 +211,7 @@ def plan_tiles(
     scratch: Tensor | None = None
     if windows.is_padded or source.type != compute:
         size = prod(windows.padded_shape)
-        scratch = context.add_temporary(node, (size + 64,), compute)
+        scratch = context.add_temporary(node, (size + 64,), TensorType.UINT8 if integer else compute)
         fill = pad_kernel("" if integer else f"{np.dtype(source.dtype).kind}{np.dtype(source.dtype).itemsize}")
         ready(fill)
         lines = windows.padded_shape[0] * windows.padded_shape[1]
