@@ -11,8 +11,7 @@ import pytest
 
 from oplet import Interpreter, Limits, MutableOpResolver, Registration
 from oplet.errors import DeadlineError, LimitError
-from oplet.kernels.keeping import Kept, kept_array, kept_copy
-from oplet.kernels.pacing import foresee, listed, paced
+from oplet.kernels.limits import Kept, foresee, kept_array, kept_copy, listed, paced
 from oplet_testing import one_op_model
 from oplet_testing.one_op import Spec
 

@@ -25,7 +25,6 @@ from oplet.schema.options import (
     SoftmaxOptions,
     SubOptions,
 )
-from oplet_compiled_ops.elementwise.broadcasting import Repetition, repetition
 from oplet_compiled_ops.elementwise.float_pairs import (
     ADD,
     MULTIPLY,
@@ -35,6 +34,7 @@ from oplet_compiled_ops.elementwise.float_pairs import (
     SUBTRACT_FROM,
     bind_float_pair,
 )
+from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition, repetition
 from oplet_testing import Spec, invoke, one_op_model
 
 SLOWLY = settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))

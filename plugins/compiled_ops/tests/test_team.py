@@ -20,7 +20,7 @@ from tests.children import LONG
 from oplet import Interpreter, ModelBuilder
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions, Pool2DOptions
-from oplet_compiled_ops.elementwise.broadcasting import Repetition
+from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition
 from oplet_compiled_ops.elementwise.plain.plain_pairs import sum_kernel
 from oplet_compiled_ops.threads import team
 from oplet_compiled_ops.threads.jobs import MOST_PARTS

@@ -13,8 +13,7 @@ import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, charge, ensure, ensure_type
 from oplet.kernels.arrays import Array
-from oplet.kernels.keeping import Kept
-from oplet.kernels.pacing import listed, paced
+from oplet.kernels.limits import Kept, listed, paced
 from oplet_flex_ops.attributes import Attributes
 
 __all__ = ["Table", "find_or_make", "gives_handle", "read_table", "table_types"]

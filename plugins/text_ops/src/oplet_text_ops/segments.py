@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet.kernels.limits import paced
 from oplet.kernels.options import integer
-from oplet.kernels.pacing import paced
 from oplet_text_ops.attributes import options_of
 from oplet_text_ops.nodes import ensure_row_splits
 

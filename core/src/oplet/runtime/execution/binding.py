@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +21,6 @@ from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.buffer_handles import with_readable_inputs
 from oplet.runtime.subgraph import Segment
 from oplet.schema.enums import TensorType
-
-if TYPE_CHECKING:
-    from oplet.runtime.execution.executor import Executor
 
 __all__ = ["bind_node", "bind_segment", "exchange_memory"]
 
@@ -96,11 +92,12 @@ def _run_counted(thunk: Thunk, strings: Sequence[Tensor], memory: MemoryAccount)
             memory.charge_strings(tensor)
 
 
-def exchange_memory(executor: Executor, arrays: Mapping[int, Array | None]) -> set[int]:
+def exchange_memory(context: KernelContext, exchanged: dict[Tensor, Array], arrays: Mapping[int, Array | None]) -> set[int]:
     """Let tensors of a subgraph lie in these arrays until it is next prepared, and bind the nodes that read or write them anew.
 
     Args:
-        executor: the subgraph's executor.
+        context: the context of the subgraph's kernels.
+        exchanged: the runtime's own memory of tensors that lie elsewhere, which is written here.
         arrays: by the index of an input or output, its new memory; None for the runtime's own, with the value that the tensor has.
 
     Returns:
@@ -111,8 +108,8 @@ def exchange_memory(executor: Executor, arrays: Mapping[int, Array | None]) -> s
     Raises:
         PrepareError: a kernel cannot be bound to the arrays; the subgraph has to be prepared again.
     """
-    subgraph = executor.subgraph
-    if not _is_static(executor):
+    subgraph = context.subgraph
+    if not _is_static(context):
         return set()
     delegated = {
         tensor for index in subgraph.execution_plan if (node := subgraph.nodes[index]).delegate for tensor in _tensors(node)
@@ -124,24 +121,24 @@ def exchange_memory(executor: Executor, arrays: Mapping[int, Array | None]) -> s
         tensor = subgraph.tensors[index]
         if index not in movable or tensor.allocation is not Allocation.ARENA or tensor in delegated or not tensor.has_data:
             continue
-        new = executor.exchanged.get(tensor, tensor.data) if array is None else array
+        new = exchanged.get(tensor, tensor.data) if array is None else array
         if new is not tensor.data:
             if not _fits(new, tensor):
                 continue
             if array is None:
                 np.copyto(new, tensor.data)
-            executor.exchanged.setdefault(tensor, tensor.data)
+            exchanged.setdefault(tensor, tensor.data)
             tensor.set_memory(new)
             moved.add(tensor)
         found.add(index)
     if moved:
-        _bind_anew(executor, moved)
+        _bind_anew(context, moved)
     return found
 
 
-def _is_static(executor: Executor) -> bool:
+def _is_static(context: KernelContext) -> bool:
     """Return whether the subgraph is prepared as one segment, which only the application runs."""
-    subgraph, session = executor.subgraph, executor.session
+    subgraph, session = context.subgraph, context.session
     if not subgraph.ready or subgraph.is_dynamic or len(subgraph.segments) != 1:
         return False
     return len(session.subgraphs) == 1 or subgraph.index not in called_subgraphs(session.model.lazy_root)
@@ -161,10 +158,10 @@ def _tensors(node: Node) -> Iterator[Tensor]:
                 yield tensor
 
 
-def _bind_anew(executor: Executor, moved: set[Tensor]) -> None:
-    context, subgraph = executor.context, executor.subgraph
+def _bind_anew(context: KernelContext, moved: set[Tensor]) -> None:
+    subgraph = context.subgraph
     [segment] = subgraph.segments
-    executor.session.enter(subgraph)
+    context.session.enter(subgraph)
     try:
         for position, node in enumerate(segment.nodes):
             if not moved.isdisjoint(_tensors(node)):
@@ -173,5 +170,5 @@ def _bind_anew(executor: Executor, moved: set[Tensor]) -> None:
         subgraph.invalidate()
         raise
     finally:
-        executor.session.leave()
+        context.session.leave()
     segment.unjoin()

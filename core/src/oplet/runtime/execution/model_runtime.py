@@ -211,8 +211,9 @@ class ModelRuntime:
         self.loaded.shares_plans = False  # no other interpreter may take over memory of the application
         with KernelNumpySettings():
             self.loaded.rebind()
-            self.executors[subgraph_index].part_from_origin()
-            return exchange_memory(self.executors[subgraph_index], arrays)
+            executor = self.executors[subgraph_index]
+            executor.part_from_origin()
+            return exchange_memory(executor.context, executor.exchanged, arrays)
 
     def resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
         """Give an input of a subgraph another shape."""

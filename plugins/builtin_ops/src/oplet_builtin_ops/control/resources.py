@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from oplet import Context, Tensor, TensorType, ensure, ensure_type
-from oplet.kernels.keeping import Kept
+from oplet.kernels.limits import Kept
 
 __all__ = [
     "HANDLES",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from oplet import Context, Node, Registration
-from oplet.kernels.keeping import kept_copy
+from oplet.kernels.limits import kept_copy
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.control.resources import VARIABLE, Variable, check_handle, find_or_make
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from oplet import Context, Node, Registration, charge, ensure
-from oplet.kernels.keeping import MUCH, held_nbytes
+from oplet.kernels.limits import MUCH, held_nbytes
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.control.resources import MAPPINGS, HashTable, find, table_handle
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
+from oplet.kernels.limits import paced
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.pacing import paced
 from oplet.kernels.strings import StringMeter
 from oplet.schema.options import SkipGramOptions
 

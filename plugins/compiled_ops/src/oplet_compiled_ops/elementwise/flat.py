@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from oplet import Context, Node, Tensor
-from oplet_compiled_ops.elementwise.broadcasting import Operands, Repetition, repetition
+from oplet_compiled_ops.elementwise.plain.broadcasting import Operands, Repetition, repetition
 from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.library.memory import Array, address, flat
 from oplet_compiled_ops.overriding import Bind

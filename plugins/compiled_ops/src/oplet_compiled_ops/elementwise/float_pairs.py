@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Tensor
-from oplet_compiled_ops.elementwise.broadcasting import Repetition
+from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition
 from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.memory import Array, flat

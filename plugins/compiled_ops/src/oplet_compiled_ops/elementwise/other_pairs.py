@@ -10,8 +10,8 @@ from typing import Any
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.kernels.activations import float_activation_range
 from oplet.schema.enums import ActivationFunctionType
-from oplet_compiled_ops.elementwise.broadcasting import Repetition, operands
 from oplet_compiled_ops.elementwise.flat import tabled
+from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition, operands
 from oplet_compiled_ops.elementwise.plain.plain_pairs import SIGNED, plan_integers
 from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import inlined

@@ -9,10 +9,10 @@ from oplet.kernels.activations import float_activation_range
 from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.pairs import ProductScaling, SumScaling
-from oplet_compiled_ops.elementwise.broadcasting import Operands, operands
 from oplet_compiled_ops.elementwise.fixed_point import scaling
 from oplet_compiled_ops.elementwise.flat import tabled
 from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
+from oplet_compiled_ops.elementwise.plain.broadcasting import Operands, operands
 from oplet_compiled_ops.elementwise.plain.plain_pairs import INTEGERS, plan_integers
 from oplet_compiled_ops.elementwise.quantized_pairs import bind_quantized_product, bind_quantized_sum, quantized_pair_kernel
 from oplet_compiled_ops.overriding import Bind, Thunk, override

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from oplet import Tensor, TensorType
-from oplet_compiled_ops.elementwise.broadcasting import Repetition
 from oplet_compiled_ops.elementwise.fixed_point import scaled
+from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition
 from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.memory import Array, flat

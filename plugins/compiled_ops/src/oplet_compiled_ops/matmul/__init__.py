@@ -1,1 +1,1 @@
-"""Batched matrix products of BATCH_MATMUL: of floats, whose right matrices are packed tile by tile, and of integers."""
+"""Batched matrix products of BATCH_MATMUL. Right matrices of floats are packed tile by tile; integers are summed and rescaled one by one."""

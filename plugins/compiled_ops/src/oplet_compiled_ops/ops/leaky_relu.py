@@ -9,9 +9,9 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.schema.options import LeakyReluOptions
 from oplet_builtin_ops.ops.leaky_relu import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise.broadcasting import repetition
 from oplet_compiled_ops.elementwise.float_pairs import PRELU, bind_float_pair, float_pair_kernel
 from oplet_compiled_ops.elementwise.maps.tables import TABLED, plan_table
+from oplet_compiled_ops.elementwise.plain.broadcasting import repetition
 from oplet_compiled_ops.overriding import Bind, override
 from oplet_compiled_ops.threads.team import ready
 

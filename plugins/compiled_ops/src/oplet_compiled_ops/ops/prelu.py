@@ -9,9 +9,9 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range
 from oplet_builtin_ops.ops.prelu import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise.broadcasting import Repetition, repetition
 from oplet_compiled_ops.elementwise.fixed_point import scaling
 from oplet_compiled_ops.elementwise.float_pairs import PRELU, bind_float_pair, float_pair_kernel
+from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition, repetition
 from oplet_compiled_ops.elementwise.plain.plain_pairs import arguments
 from oplet_compiled_ops.elementwise.plain.slopes import QUANTIZED_PRELU
 from oplet_compiled_ops.library.memory import flat

@@ -7,8 +7,8 @@ from math import inf
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.ops.squared_difference import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise.broadcasting import operands
 from oplet_compiled_ops.elementwise.float_pairs import SQUARED_DIFFERENCE, bind_float_pair, float_pair_kernel
+from oplet_compiled_ops.elementwise.plain.broadcasting import operands
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.team import ready
 

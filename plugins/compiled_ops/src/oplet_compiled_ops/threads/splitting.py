@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar, overload
 
-from oplet_compiled_ops.elementwise.broadcasting import Repetition
+from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition
 from oplet_compiled_ops.threads.jobs import MOST_PARTS
 
 __all__ = ["WORTH_VALUES", "Many", "Range", "cut", "cut_pair", "each", "grid", "in_turn", "slots", "together"]

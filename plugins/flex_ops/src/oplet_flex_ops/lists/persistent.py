@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any, cast
 
-from oplet.kernels.keeping import Kept
+from oplet.kernels.limits import Kept
 
 __all__ = ["PersistentList"]
 

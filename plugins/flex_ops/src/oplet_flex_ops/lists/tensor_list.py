@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from oplet import TensorType, charge, ensure
 from oplet.kernels.arrays import Array
-from oplet.kernels.keeping import kept_copy
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import kept_copy, paced
 from oplet_flex_ops.lists.partial_shapes import merged
 from oplet_flex_ops.lists.persistent import PersistentList
 from oplet_flex_ops.nodedef import Shape
@@ -22,7 +21,7 @@ _REFERENCE, _ARRAY = 8, 112
 
 class TensorList:
     """An immutable list of tensors: methods that change it return a new list. What it holds counts as long as a list refers to it
-    (`oplet.kernels.keeping`): the elements by `owned` and `owned_rows`, the references to them by the items.
+    (`oplet.kernels.limits`): the elements by `owned` and `owned_rows`, the references to them by the items.
 
     Attributes:
         items: the elements.

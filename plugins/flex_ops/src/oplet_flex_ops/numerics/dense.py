@@ -13,7 +13,7 @@ import numpy as np
 
 from oplet import charge
 from oplet.kernels.arrays import Array
-from oplet.kernels.pacing import foresee
+from oplet.kernels.limits import foresee
 
 __all__ = [
     "cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "multiply", "pinv", "product", "qr", "singular_values", "slogdet", "solve", "svd",

@@ -8,7 +8,7 @@ import numpy as np
 
 from oplet import Node, Tensor, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 from oplet_flex_ops.numerics.dense import eigh, inv, product, slogdet, solve
 
 __all__ = [

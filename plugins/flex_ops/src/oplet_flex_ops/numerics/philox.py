@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from oplet import checkpoint
 from oplet.kernels.arrays import Array
-from oplet.kernels.pacing import listed, paced
+from oplet.kernels.limits import listed, paced
 
 __all__ = [
     "RESERVED",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 
 __all__ = ["farm_fingerprint", "murmur_hash", "sip_hash"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from oplet import charge, ensure
-from oplet.kernels.pacing import foresee
+from oplet.kernels.limits import foresee
 from oplet.kernels.strings import StringMeter
 
 __all__ = ["Rewrite", "compile_pattern", "foresee_match", "read_rewrite", "replace_all", "replace_first"]

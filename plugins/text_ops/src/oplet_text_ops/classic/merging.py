@@ -9,7 +9,7 @@ import heapq
 import re
 
 from oplet import charge, checkpoint
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 from oplet_text_ops.classic.model import Kind, Model
 from oplet_text_ops.classic.unigram import character_length
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 
 from oplet import charge, checkpoint
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 from oplet.kernels.strings import StringMeter
 from oplet_text_ops.classic.model import Kind, Model
 

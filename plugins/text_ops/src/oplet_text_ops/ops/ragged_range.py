@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
+from oplet.kernels.limits import listed, paced
 from oplet.kernels.operands import ensure_operands, ensure_same_type
-from oplet.kernels.pacing import listed, paced
 from oplet_text_ops.nodes import give
 
 _TYPES = (TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64)

@@ -13,9 +13,9 @@ import codecs
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
+from oplet.kernels.limits import listed, paced
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.options import integer
-from oplet.kernels.pacing import listed, paced
 from oplet_text_ops.attributes import options_of
 
 #: What stands for bytes that are no UTF-8 until it is replaced: a surrogate, which no UTF-8 has.

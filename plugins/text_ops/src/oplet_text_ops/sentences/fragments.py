@@ -13,7 +13,7 @@ import re
 from typing import NamedTuple
 
 from oplet import checkpoint
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 from oplet_text_ops.sentences.marks import ACRONYM, CLOSING, ELLIPSIS, EMOTICON, TERMINAL, WHITE
 
 __all__ = ["Fragment", "fragments"]

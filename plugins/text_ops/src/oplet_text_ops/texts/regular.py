@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from oplet import charge, checkpoint, ensure
-from oplet.kernels.pacing import foresee
+from oplet.kernels.limits import foresee
 from oplet.kernels.strings import StringMeter
 
 __all__ = ["Pattern", "compile_pattern", "foresee_match", "split"]

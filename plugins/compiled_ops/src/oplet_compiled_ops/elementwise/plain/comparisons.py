@@ -11,7 +11,7 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType
 from oplet_builtin_ops.kit.comparisons import scaled_values
-from oplet_compiled_ops.elementwise.broadcasting import Operands
+from oplet_compiled_ops.elementwise.plain.broadcasting import Operands
 from oplet_compiled_ops.elementwise.plain.plain_pairs import HOW, SIGNED, arguments, pair_of, seen
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined

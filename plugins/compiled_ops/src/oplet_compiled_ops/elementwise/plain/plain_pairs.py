@@ -14,8 +14,8 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType, decline
 from oplet.schema.enums import ActivationFunctionType
-from oplet_compiled_ops.elementwise.broadcasting import Operands, operands
 from oplet_compiled_ops.elementwise.flat import tabled
+from oplet_compiled_ops.elementwise.plain.broadcasting import Operands, operands
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.memory import flat

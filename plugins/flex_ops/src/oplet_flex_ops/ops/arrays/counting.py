@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_int, resolve_axis
-from oplet.kernels.pacing import listed, paced
+from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled
 from oplet_flex_ops.signature import INDICES, NUMBERS, Signature

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int, read_ints, resolve_axis
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import reserve, shaped
 from oplet_flex_ops.positions import checked, row_numbers

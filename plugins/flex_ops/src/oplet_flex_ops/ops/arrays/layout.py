@@ -14,7 +14,7 @@ import numpy as np
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_int, read_ints, resolve_axis
-from oplet.kernels.pacing import listed, paced
+from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.kernel import filled, viewed
 from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Thunk
-from oplet.kernels.pacing import listed, paced
+from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.numerics.operator import Signature, attributes_of, quietly
 from oplet_flex_ops.numerics.resources import value_of
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, WIDE_FLOATS, WITH_HALF

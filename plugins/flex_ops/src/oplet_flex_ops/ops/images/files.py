@@ -16,7 +16,7 @@ import numpy as np
 
 from oplet import Registration, TensorType, ensure
 from oplet.kernels.arrays import Array
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.image_files import (
     Wanted,

@@ -13,7 +13,7 @@ import numpy as np
 
 from oplet import Registration, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 from oplet_flex_ops.kernel import computed, reserve
 from oplet_flex_ops.signature import Signature
 

@@ -14,7 +14,7 @@ import numpy as np
 from oplet import Node, Registration, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.matrices import ensure_matrices
 from oplet_flex_ops.numerics.operator import Signature, Step, operator

@@ -11,7 +11,7 @@ import numpy as np
 
 from oplet import Node, Registration, charge, decline, ensure
 from oplet.kernels.arrays import Array, Shape
-from oplet.kernels.pacing import foresee
+from oplet.kernels.limits import foresee
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX

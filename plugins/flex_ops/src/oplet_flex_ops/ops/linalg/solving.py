@@ -9,7 +9,7 @@ import numpy as np
 
 from oplet import Node, Registration, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import dense
 from oplet_flex_ops.numerics.matrices import (

@@ -11,7 +11,7 @@ import numpy as np
 
 from oplet import Registration, TensorType, ensure
 from oplet.kernels.arrays import Array
-from oplet.kernels.pacing import listed, paced
+from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, reserve
 from oplet_flex_ops.ops.ragged.splits import ensure_splits, rows_at

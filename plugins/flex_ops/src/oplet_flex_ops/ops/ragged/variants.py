@@ -11,8 +11,7 @@ import numpy as np
 
 from oplet import Registration, TensorType, ensure
 from oplet.kernels.arrays import Array
-from oplet.kernels.keeping import kept_copy
-from oplet.kernels.pacing import listed, paced
+from oplet.kernels.limits import kept_copy, listed, paced
 from oplet_flex_ops.attributes import TYPES, Attributes
 from oplet_flex_ops.kernel import computed
 from oplet_flex_ops.ops.ragged.splits import ensure_splits

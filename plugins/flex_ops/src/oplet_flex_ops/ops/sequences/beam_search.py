@@ -13,7 +13,7 @@ import numpy as np
 
 from oplet import charge, checkpoint
 from oplet.kernels.arrays import Array
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 
 __all__ = ["BeamSearch"]
 

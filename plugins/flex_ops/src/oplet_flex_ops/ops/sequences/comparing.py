@@ -12,7 +12,7 @@ import numpy as np
 
 from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
-from oplet.kernels.pacing import listed, paced
+from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled, zeros
 from oplet_flex_ops.ops.sparse.coordinates import coordinates

@@ -15,7 +15,7 @@ import numpy as np
 from oplet import Node, Registration, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints, resolve_axis
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled, reserve
 from oplet_flex_ops.ops.sparse.coordinates import coordinates, shape_of, vectors

@@ -10,8 +10,8 @@ from itertools import repeat
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int, read_ints, resolve_axis
+from oplet.kernels.limits import listed, paced
 from oplet.kernels.operands import ensure_same_shape
-from oplet.kernels.pacing import listed, paced
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.kernels.strings import StringMeter
 from oplet_flex_ops.attributes import checked_attributes

@@ -12,7 +12,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 from oplet.kernels.strings import STRING, StringMeter
 from oplet_flex_ops.attributes import Attributes, checked_attributes
 from oplet_flex_ops.texts.elementwise import checked, put_strings

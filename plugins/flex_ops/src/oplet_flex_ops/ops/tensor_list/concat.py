@@ -6,7 +6,7 @@ Elements that were not set are zeros. Their length is the one that all others sh
 from __future__ import annotations
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import ensure_shape_tensor, gives_tensor, read_list, registration
 from oplet_flex_ops.lists.partial_shapes import is_defined, merged, read_partial_shape, shown, without_first

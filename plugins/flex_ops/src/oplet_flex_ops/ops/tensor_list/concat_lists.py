@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from oplet import Context, Node, TensorType, charge, ensure, ensure_type
+from oplet.kernels.limits import listed, paced
 from oplet.kernels.operands import ensure_same_shape
-from oplet.kernels.pacing import listed, paced
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import as_list, registration
 from oplet_flex_ops.lists.partial_shapes import shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
-from oplet.kernels.pacing import paced
+from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import (
     as_list,

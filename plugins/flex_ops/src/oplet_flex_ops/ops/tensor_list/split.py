@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
-from oplet.kernels.keeping import kept_copy
-from oplet.kernels.pacing import listed, paced
+from oplet.kernels.limits import kept_copy, listed, paced
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import ensure_shape_tensor, gives_list, registration
 from oplet_flex_ops.lists.partial_shapes import merged, read_partial_shape, without_first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, ensure
-from oplet.kernels.pacing import listed, paced
+from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import (
     ensure_index_vector,

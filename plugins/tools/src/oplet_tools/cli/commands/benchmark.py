@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from oplet_tools.benchmarking.page import apart, mebibytes, milliseconds, write_page
 from oplet_tools.cli.settings import (
     Debug,
     Delegates,
@@ -170,7 +171,7 @@ def benchmark(
         _litert_output(result, litert_output, result_json, require_full_delegation)
     comparison = None if base is None else compare_with(base, result)
     if profile_html is not None:
-        _write_page(result, profile_html)
+        write_page(result, profile_html)
     if trace is not None:
         from oplet_tools.benchmarking.trace import trace_events, write_trace
 
@@ -222,10 +223,10 @@ def _print(printer: Printer, result: Benchmark) -> None:
     if result.choice:
         printer.line(result.choice, "dim")
     start = [
-        ("load", _ms(result.load)),
-        ("allocate", _ms(result.allocate)),
-        ("initialization, together", _ms(result.load + result.allocate)),
-        ("first inference", _ms(result.first)),
+        ("load", milliseconds(result.load)),
+        ("allocate", milliseconds(result.allocate)),
+        ("initialization, together", milliseconds(result.load + result.allocate)),
+        ("first inference", milliseconds(result.first)),
     ]
     printer.table("start", ["", "ms#"], start)
     columns = ["", "runs#", "first#??", "average#", "std#", "min#", "median#", "90 %#?", "95 %#?", "99 %#?", "max#?"]
@@ -239,8 +240,8 @@ def _print(printer: Printer, result: Benchmark) -> None:
                 f"{rival.ratio.median:.2f}",
                 f"{rival.ratio.low:.2f} to {rival.ratio.high:.2f}",
                 f"{rival.ratio.min:.2f} to {rival.ratio.max:.2f}",
-                _ms(rival.load),
-                _ms(rival.allocate),
+                milliseconds(rival.load),
+                milliseconds(rival.allocate),
             )
             for rival in result.rivals
         ]
@@ -255,7 +256,7 @@ def _print(printer: Printer, result: Benchmark) -> None:
         ("resident, after the warm-up", memory.resident),
         ("peak of the process", memory.peak),
     ]
-    printer.table("memory", ["", "MiB#"], [(name, _mib(size)) for name, size in sizes])
+    printer.table("memory", ["", "MiB#"], [(name, mebibytes(size)) for name, size in sizes])
 
 
 def _print_profile(printer: Printer, result: Benchmark, top: int, run_order: bool) -> None:
@@ -284,9 +285,9 @@ def _print_profile(printer: Printer, result: Benchmark, top: int, run_order: boo
     columns = ["op", "nodes#", "calls#??", "ms#", "%#", "cumulative %#??", "MMAC#?", "GFLOP/s#?"]
     printer.table("kinds of ops", columns, [_op_row(op) for op in profile.ops])
     printer.line()
-    printer.line(f"{profile.runs} profiled inferences; nodes took {_ms(profile.seconds)} ms of each", "dim")
+    printer.line(f"{profile.runs} profiled inferences; nodes took {milliseconds(profile.seconds)} ms of each", "dim")
     if result.is_profile_apart:
-        printer.line(_apart(result), "yellow")
+        printer.line(apart(result), "yellow")
     if profile.nodes:
         printer.line(
             "ms: median of the inferences in which nothing disturbed the node; +-: half of their middle half; nodes are ranked by "
@@ -297,17 +298,15 @@ def _print_profile(printer: Printer, result: Benchmark, top: int, run_order: boo
         printer.line(f"peaks: {peaks.gflops:.1f} GFLOP/s (products of float32), {peaks.gbytes:.1f} GB/s (copying)", "dim")
 
 
-def _apart(result: Benchmark) -> str:
-    return (
-        f"an inference without the profiler takes {_ms(result.runs.p50)} ms: it runs loops and neighbouring nodes as one, which the profiler "
-        "takes apart, and looking at the clock takes time too, so that these are not its shares"
-    )
-
-
 def _node_row(node: NodeCost, peaks: Peaks | None) -> tuple[str, ...]:
     name = node.name if len(node.name) <= _LONGEST_NAME else f"{node.name[: _LONGEST_NAME - 3]}..."
     place = f"{node.subgraph}:{node.node}" if node.subgraph else str(node.node)
-    times = (_ms(node.start), _ms(node.first), _ms(node.seconds), _ms((node.high - node.low) / 2))
+    times = (
+        milliseconds(node.start),
+        milliseconds(node.first),
+        milliseconds(node.seconds),
+        milliseconds((node.high - node.low) / 2),
+    )
     shares = (_percent(node.share), _percent(node.cumulative), f"{node.calls:g}", str(node.disturbed))
     work = (_mega(node.macs), _mega(node.read + node.written), _decimal(node.gflops), _decimal(node.intensity))
     roof = _roof(node, peaks) if peaks else ()
@@ -322,7 +321,7 @@ def _roof(node: NodeCost, peaks: Peaks) -> tuple[str, str]:
 
 def _op_row(op: OpCost) -> tuple[str, ...]:
     shares = (_percent(op.share), _percent(op.cumulative))
-    return op.op, str(op.nodes), f"{op.calls:g}", _ms(op.seconds), *shares, _mega(op.macs), _decimal(op.gflops)
+    return op.op, str(op.nodes), f"{op.calls:g}", milliseconds(op.seconds), *shares, _mega(op.macs), _decimal(op.gflops)
 
 
 def _print_comparison(printer: Printer, comparison: Comparison, top: int) -> None:
@@ -341,7 +340,7 @@ def _print_comparison(printer: Printer, comparison: Comparison, top: int) -> Non
 
 
 def _change_row(change: Change) -> tuple[str, ...]:
-    times = ("" if seconds is None else _ms(seconds) for seconds in (change.base, change.now))
+    times = ("" if seconds is None else milliseconds(seconds) for seconds in (change.base, change.now))
     part = "" if change.change is None else f"{change.change * 100:+.1f}"
     return *times, f"{change.difference * 1e3:+.3f}", part, change.verdict
 
@@ -359,43 +358,8 @@ def _row(timings: Timings) -> tuple[str, ...]:
     return str(t.count), *map(_ms, (t.first, t.mean, t.std, t.min, t.p50, t.p90, t.p95, t.p99, t.max))
 
 
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.3f}"
-
-
 def _percent(part: float) -> str:
     return f"{part * 100:.1f}"
-
-
-def _mib(size: int | None) -> str:
-    return "unknown" if size is None else f"{size / 2**20:.2f}"
-
-
-def _write_page(result: Benchmark, path: Path) -> None:
-    from oplet import write_atomically
-    from oplet_tools.benchmarking.profile_html import profile_page
-
-    # The shortest profiled inference, which little can have disturbed.
-    shown = min((span for span in result.spans if span.name == "inference"), key=lambda span: span.seconds)
-    events = [event for event in result.events if shown.start <= event.start < shown.start + shown.seconds]
-    inputs = ", ".join(f"{name} {type}{list(shape)}" for name, (type, shape) in result.inputs.items())
-    runs, warmup, peaks = result.runs, result.warmup, result.peaks
-    facts = [
-        ("inputs", inputs),
-        ("threads", str(result.num_threads)),
-        *((name, f"{claimed} of {nodes} nodes") for name, claimed, nodes in result.delegated),
-        ("load, allocate, first inference", f"{_ms(result.load)}, {_ms(result.allocate)}, {_ms(result.first)} ms"),
-        *([("warm-up", f"median {_ms(warmup.p50)} ms of {warmup.count}")] if warmup else []),
-        ("inference", f"median {_ms(runs.p50)} ms of {runs.count}; middle half {_ms(runs.p25)} to {_ms(runs.p75)} ms"),
-        *((f"oplet / {rival.name}", f"{rival.ratio.median:.2f}") for rival in result.rivals),
-        ("arena", f"{_mib(result.memory.arena)} MiB"),
-        ("peak of the process", f"{_mib(result.memory.peak)} MiB"),
-        ("profiled inferences", f"{result.profile.runs}; nodes took {_ms(result.profile.seconds)} ms of each"),
-        *([("mind", _apart(result))] if result.is_profile_apart else []),
-        *([("peaks of the machine", f"{peaks.gflops:.1f} GFLOP/s, {peaks.gbytes:.1f} GB/s")] if peaks else []),
-    ]
-    title = f"oplet benchmark: {os.path.basename(result.model)}"
-    write_atomically(path, profile_page(title, facts, result.profile, events, result.names, peaks))
 
 
 def _as_json(result: Benchmark, comparison: Comparison | None) -> dict[str, Any]:

@@ -1,17 +1,53 @@
-"""Memory that outlives a node's run (variables, tables, lists): counted against the model's limits from when it is kept until it is dropped."""
+"""What kernels do so that limits of memory and time hold: loops that look at the clock, lists that are charged before they are made, and
+memory that outlives a node's run (variables, tables, lists), which counts from when it is kept until it is dropped.
+
+A call that nothing interrupts and that may take a second or more is foreseen: `foresee(seconds)` refuses it where a deadline would pass.
+"""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
 
 import numpy as np
 
 from oplet.kernels.arrays import Array
-from oplet.ops.checkpoint import current_meter
+from oplet.ops.checkpoint import charge, checkpoint, current_meter, foresee
 from oplet.ops.strings import held_nbytes
 
-__all__ = ["MUCH", "Kept", "held_nbytes", "kept_array", "kept_copy"]
+__all__ = ["MUCH", "Kept", "foresee", "held_nbytes", "kept_array", "kept_copy", "listed", "paced"]
+
+Item = TypeVar("Item")
+#: Bytes of a number of Python's with the reference to it, and of a reference alone.
+_NUMBER, _REFERENCE = 40, 8
+
+
+def paced(items: Iterable[Item], every: int = 256) -> Iterator[Item]:
+    """Yield the items, with a look at the clock (`oplet.checkpoint`) before each `every` of them.
+
+    Args:
+        items: what a kernel loops over.
+        every: the number of items that take a few milliseconds together.
+    """
+    iterator = iter(items)
+    while part := tuple(islice(iterator, every)):
+        checkpoint()
+        yield from part
+
+
+def listed(array: Array) -> list[Any]:
+    """Return the elements of an array of any shape as a flat list of Python's objects, charged before, as it takes 5 to 40 times the array.
+
+    Raises:
+        LimitError: the list takes more memory than is allowed.
+    """
+    charge(array.size * (_REFERENCE if array.dtype.hasobject else 2 * _NUMBER if array.dtype.kind == "c" else _NUMBER))
+    checkpoint()
+    found: list[Any] = array.ravel().tolist()
+    return found
+
 
 #: Bytes of an array object and of the note that it is counted, besides its elements; bytes above which equal strings of one object count once.
 _ARRAY, MUCH = 400, 1 << 20
