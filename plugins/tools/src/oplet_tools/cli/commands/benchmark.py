@@ -355,7 +355,7 @@ def _decimal(number: float | None) -> str:
 
 def _row(timings: Timings) -> tuple[str, ...]:
     t = timings
-    return str(t.count), *map(_ms, (t.first, t.mean, t.std, t.min, t.p50, t.p90, t.p95, t.p99, t.max))
+    return str(t.count), *map(milliseconds, (t.first, t.mean, t.std, t.min, t.p50, t.p90, t.p95, t.p99, t.max))
 
 
 def _percent(part: float) -> str:
