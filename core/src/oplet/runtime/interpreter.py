@@ -164,10 +164,11 @@ class Interpreter(Variables, Descriptions):
         if not is_restored:
             session.resolver  # noqa: B018  # plugins that fail say so when an interpreter is made
         fuse = not (experimental_disable_delegate_node_fusion or experimental_preserve_all_tensors)
-        self._runtime = runtime = ModelRuntime(
+        runtime = ModelRuntime(
             LoadedModel(session, manager.advice, stored_plans=stored_plans, shares_plans=shares_plans),
             AppliedDelegates(manager, prefer, cluster=not experimental_disable_delegate_clustering, fuse=fuse),
         )
+        self._runtime: ModelRuntime = runtime
         super().__init__(
             model,
             runtime.subgraphs,

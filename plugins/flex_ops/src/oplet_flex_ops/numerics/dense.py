@@ -27,71 +27,86 @@ _COMPLEX, _HELD = 3.0, 3
 _FAST, _PLAIN, _CALL = {"f": 3e-11, "d": 5e-11, "F": 1e-10, "D": 2e-10}, 1e-9, 1e-7
 
 
-def cholesky(matrices: Array) -> Any:
+def cholesky(matrices: Array) -> Array:
     """As numpy.linalg.cholesky."""
-    return _by_parts(np.linalg.cholesky, 0.05, matrices)
+    found: Array = _by_parts(np.linalg.cholesky, 0.05, matrices)
+    return found
 
 
-def det(matrices: Array) -> Any:
+def det(matrices: Array) -> Array:
     """As numpy.linalg.det."""
-    return _by_parts(np.linalg.det, 0.07, matrices)
+    found: Array = _by_parts(np.linalg.det, 0.07, matrices)
+    return found
 
 
-def slogdet(matrices: Array) -> Any:
+def slogdet(matrices: Array) -> tuple[Array, Array]:
     """As numpy.linalg.slogdet."""
-    return _by_parts(np.linalg.slogdet, 0.07, matrices)
+    found: tuple[Array, Array] = _by_parts(np.linalg.slogdet, 0.07, matrices)
+    return found
 
 
-def inv(matrices: Array) -> Any:
+def inv(matrices: Array) -> Array:
     """As numpy.linalg.inv."""
-    return _by_parts(np.linalg.inv, 0.25, matrices)
+    found: Array = _by_parts(np.linalg.inv, 0.25, matrices)
+    return found
 
 
-def pinv(matrices: Array, rcond: float) -> Any:
+def pinv(matrices: Array, rcond: float) -> Array:
     """As numpy.linalg.pinv."""
-    return _by_parts(lambda part: np.linalg.pinv(part, rcond), 1.0, matrices, held=4 * _HELD)
+    found: Array = _by_parts(lambda part: np.linalg.pinv(part, rcond), 1.0, matrices, held=4 * _HELD)
+    return found
 
 
-def solve(matrices: Array, right: Array) -> Any:
+def solve(matrices: Array, right: Array) -> Array:
     """As numpy.linalg.solve, for right-hand sides that are matrices, of the same batch."""
-    return _by_parts(np.linalg.solve, 0.25, matrices, right)
+    found: Array = _by_parts(np.linalg.solve, 0.25, matrices, right)
+    return found
 
 
-def qr(matrices: Array, mode: str) -> Any:
+def qr(matrices: Array, mode: str) -> tuple[Array, Array]:
     """As numpy.linalg.qr with two results."""
     square = max(matrices.shape[-2], 1) if mode == "complete" else 0
-    return _by_parts(lambda part: np.linalg.qr(part, mode), 0.2, matrices, square=square)
+    found: tuple[Array, Array] = _by_parts(lambda part: np.linalg.qr(part, mode), 0.2, matrices, square=square)  # type: ignore[call-overload]
+    return found
 
 
-def svd(matrices: Array, full: bool) -> Any:
+def svd(matrices: Array, full: bool) -> tuple[Array, Array, Array]:
     """As numpy.linalg.svd with vectors."""
     square = max(matrices.shape[-2:]) if full else 0
-    return _by_parts(lambda part: np.linalg.svd(part, full), 0.9, matrices, held=2 * _HELD, square=square)
+    found: tuple[Array, Array, Array] = _by_parts(
+        lambda part: np.linalg.svd(part, full), 0.9, matrices, held=2 * _HELD, square=square
+    )
+    return found
 
 
-def singular_values(matrices: Array) -> Any:
+def singular_values(matrices: Array) -> Array:
     """As numpy.linalg.svd without vectors."""
-    return _by_parts(lambda part: np.linalg.svd(part, compute_uv=False), 0.4, matrices)
+    found: Array = _by_parts(lambda part: np.linalg.svd(part, compute_uv=False), 0.4, matrices)
+    return found
 
 
-def eigh(matrices: Array) -> Any:
+def eigh(matrices: Array) -> tuple[Array, Array]:
     """As numpy.linalg.eigh."""
-    return _by_parts(np.linalg.eigh, 0.4, matrices)
+    found: tuple[Array, Array] = _by_parts(np.linalg.eigh, 0.4, matrices)
+    return found
 
 
-def eigvalsh(matrices: Array) -> Any:
+def eigvalsh(matrices: Array) -> Array:
     """As numpy.linalg.eigvalsh."""
-    return _by_parts(np.linalg.eigvalsh, 0.15, matrices)
+    found: Array = _by_parts(np.linalg.eigvalsh, 0.15, matrices)
+    return found
 
 
-def eig(matrices: Array) -> Any:
+def eig(matrices: Array) -> tuple[Array, Array]:
     """As numpy.linalg.eig."""
-    return _by_parts(np.linalg.eig, 3.0, matrices, held=2 * _HELD)
+    found: tuple[Array, Array] = _by_parts(np.linalg.eig, 3.0, matrices, held=2 * _HELD)
+    return found
 
 
-def eigvals(matrices: Array) -> Any:
+def eigvals(matrices: Array) -> Array:
     """As numpy.linalg.eigvals."""
-    return _by_parts(np.linalg.eigvals, 2.0, matrices)
+    found: Array = _by_parts(np.linalg.eigvals, 2.0, matrices)
+    return found
 
 
 def product(left: Array, right: Array) -> Array:
@@ -130,8 +145,8 @@ def multiply(left: Array, right: Array, output: Array, **how: Any) -> None:
             if of_other or operand.ndim < -back or (operand.shape[back] == 1 and back < -2):
                 operands.append(operand)
             else:
-                within: Any = (..., part, *[slice(None)] * (-back - 1))
-                operands.append(operand[within])
+                index = (..., part, *[slice(None)] * (-back - 1))
+                operands.append(operand[index])
         multiply(operands[0], operands[1], output[place], **how)
 
 
