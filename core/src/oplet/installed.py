@@ -73,7 +73,9 @@ def _read(group: str, paths: Iterable[str]) -> Iterator[_EntryPoint]:
         OSError: a file cannot be read.
         ValueError: a file is no text.
     """
-    if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
+    # A finder may say that it has none but those that it is asked for by name (oplet-litert-shim's).
+    others = [finder for finder in sys.meta_path if finder is not PathFinder and getattr(finder, "lists_distributions", True)]
+    if any(hasattr(finder, "find_distributions") for finder in others):
         raise _Unusual
     seen: dict[str, tuple[str, str]] = {}  # the folders of packages by name: where they are, and that of the package
     header = f"[{group}]"

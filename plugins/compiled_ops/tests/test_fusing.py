@@ -234,6 +234,7 @@ def no_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
         raise kernels.MissingKernelError("there is none")
 
     forget_plans()  # interpreters of equal bytes take over what others have bound
+    monkeypatch.setenv("OPLET_PLANS", "off")  # or what others have stored
     monkeypatch.setattr(kernels, "library", missing)
     for kernel in list(kernels.known):
         for found in ("_entry", "_compiled", "_by_words"):

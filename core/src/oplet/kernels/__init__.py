@@ -13,8 +13,7 @@ loads only modules that its kernels use.
     activations     fused activations: which are clamps, bounds on floats and on quantized outputs
     fixed_point     quantized multipliers, and the roundings of LiteRT's integer kernels
     requantization  from accumulators to quantized outputs, as each of LiteRT's roundings defines it
-    keeping         memory that outlives a node's run: counted until it is dropped
-    pacing          loops over data that look at the clock; charged lists of numbers
+    limits          loops over data that look at the clock, charged lists of numbers, memory that outlives a node's run
     strings         strings that kernels make, charged before they are made
     options         custom options: FlexBuffers maps and structs of int32
 """

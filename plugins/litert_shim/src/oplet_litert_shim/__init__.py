@@ -15,7 +15,13 @@ PACKAGES = ("ai_edge_litert", "tflite_runtime")
 
 
 class LastFinder:
-    """The finder that is asked last; it imports oplet when one of the packages is asked for."""
+    """The finder that is asked last; it imports oplet when one of the packages is asked for.
+
+    Attributes:
+        lists_distributions: False, as its distributions are found by name and stand in no list; so `oplet.installed` need not ask it.
+    """
+
+    lists_distributions = False
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> object:

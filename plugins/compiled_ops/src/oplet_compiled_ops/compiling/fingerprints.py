@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
 from oplet_compiled_ops.compiling import emitting, machine_code, numba_ir
 from oplet_compiled_ops.compiling.emitting.every import MODULES
 from oplet_compiled_ops.library import levels, rounding
@@ -56,7 +58,7 @@ def _parts(function: Any, seen: set[int]) -> Iterator[Any]:
             yield value.path
         elif isinstance(value, types.FunctionType):
             yield from _parts(value, seen)
-        elif not isinstance(value, types.ModuleType):
+        elif isinstance(value, (bool, int, float, str, np.generic)):
             yield repr(value)
 
 
