@@ -17,9 +17,6 @@ pytest_plugins = ["tests.kinds", "tests.durations", "tests.every_package", "test
 #: TensorFlow, where it judges, uses the same kernels on every processor: without oneDNN it refuses or gets wrong some convolutions.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
-#: Tests hide LiteRT and mean that it is missing; those of the shim switch it on for programs of their own.
-os.environ.setdefault("OPLET_LITERT_SHIM", "off")
-
 #: Properties are tried on the same values in every clone; `--hypothesis-profile=random` draws new ones, and more (see tests/budgets.py).
 _PROFILE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("oplet", _PROFILE, max_examples=100, derandomize=True)

@@ -51,7 +51,7 @@ def version(root: Path = ROOT) -> str:
 def targets(folder: Path) -> list[str]:
     """The platforms that a package has wheels for, as ziglang calls them; none for a package without machine code."""
     hook = folder / "hatch_build.py"
-    return list(runpy.run_path(str(hook))["TARGETS"]) if hook.exists() else []
+    return list(runpy.run_path(str(hook)).get("TARGETS", ())) if hook.exists() else []
 
 
 def has_ziglang() -> bool:

@@ -178,6 +178,7 @@ CASES: dict[str, list[Case]] = {
     "RegexSplitWithOffsets": [
         Case(lambda count, text, kept=kept: ["many", _string(b"(b)"), _string(kept)], "STRING INT64 INT64 INT64") for kept in (b"", b"b")
     ],
+    "tftext:WhitespaceTokenizer": [Case(lambda count, text: ["many"], "STRING")],
     "TFText>WhitespaceTokenizeWithOffsetsV2": [
         Case(
             lambda count, text: ["many", _string(import_module("oplet_text_ops.texts.code_points").white_space_bits())],

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.children import LONG
+from tests.children import run_child
 
 from oplet import Interpreter
 from oplet_compiled_ops.library import levels, opening
@@ -74,8 +73,8 @@ def test_without_libraries_every_node_is_declined_with_the_reason(
     )
     model = tmp_path / "model.tflite"
     model.write_bytes(one_op_model("EXP", [X], [X]))
-    done = subprocess.run([sys.executable, "-c", code, str(model), str(tmp_path)], capture_output=True, text=True, timeout=LONG)
-    assert "it has no machine code: oplet-compiled-ops holds no machine code for this system" in done.stdout, done.stderr
+    done = run_child([sys.executable, "-c", code, str(model), str(tmp_path)])
+    assert "it has no machine code: oplet-compiled-ops holds no machine code for this system" in done.stdout
 
 
 def test_a_kernel_that_no_library_has_is_named() -> None:
@@ -95,8 +94,8 @@ def test_numba_is_not_imported_when_a_model_runs(tmp_path: Path) -> None:
         "import sys; sys.modules['numba'] = sys.modules['llvmlite'] = sys.modules['ziglang'] = None;"
         "from oplet import Interpreter; i = Interpreter(sys.argv[1]); i.allocate_tensors(); i.invoke(); print(i.explain()[0].distribution)"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(model)], capture_output=True, text=True, timeout=LONG)
-    assert done.stdout.strip() == "oplet-compiled-ops", done.stderr
+    done = run_child([sys.executable, "-c", code, str(model)])
+    assert done.stdout.strip() == "oplet-compiled-ops"
 
 
 def test_the_first_run_is_compiled() -> None:

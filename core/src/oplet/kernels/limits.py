@@ -17,7 +17,7 @@ from oplet.kernels.arrays import Array
 from oplet.ops.checkpoint import charge, checkpoint, current_meter, foresee
 from oplet.ops.strings import held_nbytes
 
-__all__ = ["MUCH", "Kept", "foresee", "held_nbytes", "kept_array", "kept_copy", "listed", "paced"]
+__all__ = ["Kept", "foresee", "held_nbytes", "kept_array", "kept_copy", "listed", "paced"]
 
 Item = TypeVar("Item")
 #: Bytes of a number of Python's with the reference to it, and of a reference alone.
@@ -49,8 +49,8 @@ def listed(array: Array) -> list[Any]:
     return found
 
 
-#: Bytes of an array object and of the note that it is counted, besides its elements; bytes above which equal strings of one object count once.
-_ARRAY, MUCH = 400, 1 << 20
+#: Bytes of an array object and of the note that it is counted, besides its elements.
+_ARRAY = 400
 
 
 class Kept:
@@ -110,7 +110,7 @@ def _kept(array: Array, besides: int, make: Callable[[], Array]) -> Array:
         return make()
     nbytes = _ARRAY + array.nbytes + besides
     if array.dtype.hasobject:
-        nbytes += held_nbytes(array, MUCH)
+        nbytes += held_nbytes(array)
     drop = meter.keep(nbytes)
     made = make()
     weakref.finalize(made, drop, nbytes).atexit = False

@@ -51,7 +51,7 @@ def strings_nbytes(count: int, characters: int) -> int:
     return count * (_OBJECT + _REFERENCE) + characters
 
 
-def held_nbytes(array: NDArray[Any], much: float) -> int:
+def held_nbytes(array: NDArray[Any], much: float = 1 << 20) -> int:
     """Return the memory in bytes of the strings in an array of objects.
 
     Args:

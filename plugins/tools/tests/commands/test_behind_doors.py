@@ -11,7 +11,7 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -47,17 +47,25 @@ def _as_before() -> Iterator[None]:
 def without_litert(monkeypatch: pytest.MonkeyPatch) -> None:
     """The packages are not installed."""
 
-    class Without(PathFinder):
-        @classmethod
-        def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-            return None if fullname.partition(".")[0] in PACKAGES else PathFinder.find_spec(fullname, path, target)
+    class Without:
+        """A finder without those packages."""
 
-        @classmethod
-        def find_distributions(cls, context: Any = None) -> Any:  # type: ignore[override]
+        def __init__(self, finder: Any) -> None:
+            self._finder = finder
+            if hasattr(finder, "find_distributions"):
+                self.find_distributions = self._find_distributions
+
+        def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+            if fullname.partition(".")[0] in PACKAGES:
+                return None
+            found: ModuleSpec | None = self._finder.find_spec(fullname, path, target)
+            return found
+
+        def _find_distributions(self, context: Any = None) -> Any:
             asked = str(getattr(context, "name", "")).replace("-", "_")
-            return iter(()) if asked in PACKAGES else PathFinder.find_distributions(context)
+            return iter(()) if asked in PACKAGES else self._finder.find_distributions(context)
 
-    monkeypatch.setattr(sys, "meta_path", [Without if finder is PathFinder else finder for finder in sys.meta_path])
+    monkeypatch.setattr(sys, "meta_path", [Without(finder) for finder in sys.meta_path])
 
 
 def hooks() -> Any:

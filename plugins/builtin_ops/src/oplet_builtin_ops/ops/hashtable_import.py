@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from oplet import Context, Node, Registration, charge, ensure
-from oplet.kernels.limits import MUCH, held_nbytes
+from oplet.kernels.limits import held_nbytes
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.control.resources import MAPPINGS, HashTable, find, table_handle
 
@@ -35,7 +35,7 @@ def bind(context: Context, node: Node) -> Callable[[], None]:
         if table.entries is None:
             charge(2 * _ENTRY * keys.size)
             strings = keys if keys.dtype.hasobject else values
-            table.kept.add(_ENTRY * keys.size + held_nbytes(strings, MUCH))
+            table.kept.add(_ENTRY * keys.size + held_nbytes(strings))
             table.entries = dict(zip(reversed(keys.ravel().tolist()), reversed(values.ravel().tolist())))
 
     return run

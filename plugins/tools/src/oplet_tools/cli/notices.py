@@ -18,7 +18,7 @@ __all__ = ["NoticePrinter", "said", "say"]
 
 _RANDOM = "random"
 #: Kinds of notices that are warnings.
-_WARNINGS = frozenset({"clamped", "other name", _RANDOM})
+_WARNINGS = frozenset({"clamped", _RANDOM})
 
 
 class NoticePrinter:

@@ -45,7 +45,7 @@ def said_rows(description: Mapping[str, Any]) -> Iterator[tuple[str, list[Row]]]
         names = ("name", "description", "version", "author", "license", "min_parser_version")
         rows = [(name.replace("_", " "), getattr(said, name) or "") for name in names]
         yield from _table("TFLite metadata", [*rows, *_files(said.associated_files)])
-        for index, graph in enumerate(said.subgraph_metadata or []):
+        for index, graph in enumerate(said.subgraph_metadata or ()):
             yield from _graph(f"subgraph {index}", graph)
     if description["ultralytics"] is not None:
         yield from _table("ultralytics metadata", [(key, _short(value)) for key, value in description["ultralytics"].items()])
@@ -60,25 +60,25 @@ def _table(title: str, rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
 def _graph(title: str, said: SubGraphMetadata) -> Iterator[tuple[str, list[Row]]]:
     rows = [("name", said.name or ""), ("description", said.description or "")]
     for what, groups in (("input group", said.input_tensor_groups), ("output group", said.output_tensor_groups)):
-        rows += [(what, f"{group.name or ''}: {', '.join(group.tensor_names or [])}") for group in groups or []]
+        rows += [(what, f"{group.name or ''}: {', '.join(group.tensor_names or ())}") for group in groups or ()]
     rows += [
         ("custom", f"{each.name or ''} ({0 if each.data is None else len(each.data)} bytes)")
-        for each in said.custom_metadata or []
+        for each in said.custom_metadata or ()
     ]
-    rows += [("of all inputs", _unit(unit)) for unit in said.input_process_units or []]
-    rows += [("of all outputs", _unit(unit)) for unit in said.output_process_units or []]
+    rows += [("of all inputs", _unit(unit)) for unit in said.input_process_units or ()]
+    rows += [("of all outputs", _unit(unit)) for unit in said.output_process_units or ()]
     yield from _table(f"{title}: TFLite metadata", [*rows, *_files(said.associated_files)])
     for what, tensors in (("input", said.input_tensor_metadata), ("output", said.output_tensor_metadata)):
-        for place, tensor in enumerate(tensors or []):
+        for place, tensor in enumerate(tensors or ()):
             yield from _table(f"{title}: metadata of {what} {place}", _tensor(tensor))
 
 
 def _tensor(said: TensorMetadata) -> list[Row]:
     rows = [("name", said.name or ""), ("description", said.description or "")]
-    rows.append(("dimensions", ", ".join(said.dimension_names or [])))
+    rows.append(("dimensions", ", ".join(said.dimension_names or ())))
     if said.content is not None:
         rows.append(("content", _content(said.content)))
-    rows += [("step", _unit(unit)) for unit in said.process_units or []]
+    rows += [("step", _unit(unit)) for unit in said.process_units or ()]
     if said.stats is not None:
         rows.append(
             ("range", " to ".join(_numbers(ends) for ends in (said.stats.min, said.stats.max) if ends is not None and len(ends)))
@@ -88,7 +88,7 @@ def _tensor(said: TensorMetadata) -> list[Row]:
 
 def _files(files: list[AssociatedFile] | None) -> list[Row]:
     rows = []
-    for file in files or []:
+    for file in files or ():
         kind = file.type.name if hasattr(file.type, "name") else str(file.type)
         more = ", ".join(
             filter(
@@ -142,7 +142,7 @@ def _unit(said: ProcessUnit) -> str:
         how = getattr(options.score_transformation, "name", str(options.score_transformation))
         return f"score calibration: {how}, {options.default_score:.6g} where there are no parameters"
     if isinstance(options, BertTokenizerOptions | SentencePieceTokenizerOptions | RegexTokenizerOptions):
-        files = [*(getattr(options, "sentencePiece_model", None) or []), *(options.vocab_file or [])]
+        files = [*(getattr(options, "sentencePiece_model", None) or ()), *(options.vocab_file or ())]
         split = f", split at {options.delim_regex_pattern!r}" if isinstance(options, RegexTokenizerOptions) else ""
         kind = type(options).__name__.removesuffix("TokenizerOptions")
         return f"tokenizer: {kind}{split}, {', '.join(file.name or '' for file in files)}"

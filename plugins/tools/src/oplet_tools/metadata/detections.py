@@ -161,7 +161,7 @@ def detector_of(
 def _by_tables(
     model: Model, subgraph: int, outputs: Mapping[int, tuple[str, tuple[int, ...]]], reporter: Reporter, locale: str
 ) -> Detector | None:
-    graph = (model.lazy_root.subgraphs or [])[subgraph]
+    graph = (model.lazy_root.subgraphs or ())[subgraph]
     indices = [] if graph.outputs is None else [int(index) for index in graph.outputs]
     said = [tensor_metadata(model, subgraph, place, output=True) or TensorMetadata() for place in range(len(indices))]
     parts: dict[str, int] = {}
@@ -194,7 +194,7 @@ def _by_op(
     model: Model, subgraph: int, outputs: Mapping[int, tuple[str, tuple[int, ...]]], reporter: Reporter, locale: str
 ) -> Detector | None:
     """Return the outputs of the op that writes boxes (top, left, bottom, right), classes, scores, and their number."""
-    for node in (model.lazy_root.subgraphs or [])[subgraph].operators or []:
+    for node in (model.lazy_root.subgraphs or ())[subgraph].operators or ():
         written = [] if node.outputs is None else node.outputs.tolist()
         if len(written) == 4 and set(written) <= outputs.keys() and model.op_of(node)[1] == _POSTPROCESS:
             boxes, classes, scores, number = written

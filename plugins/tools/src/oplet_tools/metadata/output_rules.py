@@ -135,7 +135,7 @@ def _found(model: Model, subgraph: int, position: int, reporter: Reporter, local
 
 def _position(model: Model, subgraph: int, tensor: int) -> int | None:
     """Return the position of a tensor among the outputs of a subgraph; None if it is none of them."""
-    graphs = model.lazy_root.subgraphs or []
+    graphs = model.lazy_root.subgraphs or ()
     found = graphs[subgraph].outputs if subgraph < len(graphs) else None
     outputs = [] if found is None else [int(index) for index in found]
     return outputs.index(tensor) if tensor in outputs else None

@@ -49,16 +49,16 @@ class Metadata:
 
     def subgraph(self, index: int = 0) -> SubGraphMetadata:
         """Return the metadata of a subgraph; empty ones if there are none."""
-        graphs = (self.tables.subgraph_metadata or []) if self.tables is not None else []
+        graphs = (self.tables.subgraph_metadata or ()) if self.tables is not None else []
         return graphs[index] if index < len(graphs) else SubGraphMetadata()
 
     def inputs(self, subgraph: int = 0) -> list[TensorMetadata]:
         """Return the metadata of a subgraph's inputs, in the model's order; an empty list if there are none."""
-        return list(self.subgraph(subgraph).input_tensor_metadata or [])
+        return list(self.subgraph(subgraph).input_tensor_metadata or ())
 
     def outputs(self, subgraph: int = 0) -> list[TensorMetadata]:
         """Return the metadata of a subgraph's outputs, in the model's order; an empty list if there are none."""
-        return list(self.subgraph(subgraph).output_tensor_metadata or [])
+        return list(self.subgraph(subgraph).output_tensor_metadata or ())
 
     def content(self, name: str) -> bytes:
         """Return the bytes of an attached file.

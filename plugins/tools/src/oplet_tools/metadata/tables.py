@@ -295,9 +295,9 @@ def tensor_metadata(model: Model, subgraph: int, position: int, *, output: bool 
         ModelError: the metadata are damaged.
     """
     said = model_metadata(model)
-    graphs = (said.subgraph_metadata or []) if said is not None else []
+    graphs = (said.subgraph_metadata or ()) if said is not None else []
     if subgraph >= len(graphs):
         return None
     graph = graphs[subgraph]
-    tensors = (graph.output_tensor_metadata if output else graph.input_tensor_metadata) or []
+    tensors = (graph.output_tensor_metadata if output else graph.input_tensor_metadata) or ()
     return tensors[position] if position < len(tensors) else None

@@ -121,7 +121,7 @@ def _attached(
 
 def _check(model: Model, said: ModelMetadata, attached: Mapping[str, bytes]) -> None:
     """Check that the metadata fit the model: its subgraphs, their inputs and outputs, and the files that they name."""
-    graphs, subgraphs = said.subgraph_metadata or [], model.root.subgraphs or []
+    graphs, subgraphs = said.subgraph_metadata or (), model.root.subgraphs or ()
     if len(graphs) > len(subgraphs):
         raise ModelError(
             f"The metadata describe {len(graphs)} subgraphs and {model.name} has {len(subgraphs)}; describe those alone."
@@ -152,13 +152,13 @@ def _least_version(said: ModelMetadata) -> str:
         versions.append(
             {AssociatedFileType.VOCABULARY: (1, 0, 1), AssociatedFileType.SCANN_INDEX_FILE: (1, 4, 0)}.get(file.type, (1, 0, 0))
         )
-    for graph in said.subgraph_metadata or []:
-        tensors = [*(graph.input_tensor_metadata or []), *(graph.output_tensor_metadata or [])]
-        of_graph = [*(graph.input_process_units or []), *(graph.output_process_units or [])]
+    for graph in said.subgraph_metadata or ():
+        tensors = [*(graph.input_tensor_metadata or ()), *(graph.output_tensor_metadata or ())]
+        of_graph = [*(graph.input_process_units or ()), *(graph.output_process_units or ())]
         versions += [(1, 1, 0)] * bool(of_graph)
         versions += [(1, 2, 0)] * bool(graph.input_tensor_groups or graph.output_tensor_groups)
         versions += [(1, 5, 0)] * bool(graph.custom_metadata)
-        for unit in [*of_graph, *(unit for tensor in tensors for unit in tensor.process_units or [])]:
+        for unit in [*of_graph, *(unit for tensor in tensors for unit in tensor.process_units or ())]:
             if isinstance(unit.options, BertTokenizerOptions | SentencePieceTokenizerOptions):
                 versions.append((1, 1, 0))
             elif isinstance(unit.options, RegexTokenizerOptions):

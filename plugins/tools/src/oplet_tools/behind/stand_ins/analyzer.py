@@ -71,18 +71,18 @@ def ModelAnalyzer(model: Any, input_is_filepath: bool, gpu_compatibility: bool) 
 
 def _text(model: Model, gpu_compatibility: bool) -> Iterator[str]:
     root = model.root
-    graphs = root.subgraphs or []
+    graphs = root.subgraphs or ()
     yield from _summary(model, graphs)
     usage = []
     for index, graph in enumerate(graphs):
         name = "" if graph.name is None else f" {_bytes_of(graph.name)}"
         yield f"Subgraph#{index}{name}({_list(graph.inputs, index)}) -> [{_list(graph.outputs, index)}]\n"
-        for number, node in enumerate(graph.operators or []):
+        for number, node in enumerate(graph.operators or ()):
             inputs = _list(node.inputs, index, root, graph) + _called(model, node)
             yield f"  Op#{number} {_op(model, node)}({inputs}) -> [{_list(node.outputs, index)}]\n"
         yield f"\nTensors of Subgraph#{index}\n"
         used = 0
-        for number, tensor in enumerate(graph.tensors or []):
+        for number, tensor in enumerate(graph.tensors or ()):
             detail, size = _tensor(root, tensor)
             used += size
             yield f"  {_tensor_name(number, index)}{detail}\n"
@@ -96,7 +96,7 @@ def _text(model: Model, gpu_compatibility: bool) -> Iterator[str]:
 
 def _summary(model: Model, graphs: Any) -> Iterator[str]:
     yield f"Your TFLite model has '{len(graphs)}' subgraph(s). In the subgraph description below,\nT# represents the Tensor numbers. "
-    if len(graphs) and len(graphs[0].operators or []):
+    if len(graphs) and len(graphs[0].operators or ()):
         first = graphs[0].operators[0]
         takes, makes = (" and ".join(f"tensor #{int(i)}" for i in _numbers(side)) for side in (first.inputs, first.outputs))
         yield f"For example, in Subgraph#0, the {_op(model, first)} op takes\n{takes} as input and produces {makes} as output.\n\n"
@@ -131,7 +131,7 @@ def _list(indices: Any, subgraph: int, root: tables.Model | None = None, graph: 
     for index in _numbers(indices):
         values = ""
         if root is not None and graph is not None and index >= 0:
-            tensor = (graph.tensors or [])[index]
+            tensor = (graph.tensors or ())[index]
             values = _values(root, tensor) if tensor.type is TensorType.INT32 else ""
         told.append(_tensor_name(index, subgraph) + values)
     return ", ".join(told)
@@ -139,7 +139,7 @@ def _list(indices: Any, subgraph: int, root: tables.Model | None = None, graph: 
 
 def _constant(root: tables.Model, tensor: tables.Tensor) -> Any:
     """Return the bytes of a constant inside the FlatBuffer; None if the tensor has none there."""
-    buffers = root.buffers or []
+    buffers = root.buffers or ()
     return buffers[tensor.buffer].data if 0 < tensor.buffer < len(buffers) else None
 
 
@@ -187,13 +187,13 @@ def _signatures(root: tables.Model) -> Iterator[str]:
         yield f"Signature#{index} key: '{_bytes_of(signature.signature_key or '')}'\n- Subgraph: Subgraph#{signature.subgraph_index}\n"
         for what, tensors in (("Inputs", signature.inputs), ("Outputs", signature.outputs)):
             yield f"- {what}: \n"
-            for each in tensors or []:
+            for each in tensors or ():
                 yield f"    '{_bytes_of(each.name or '')}' : {_tensor_name(each.tensor_index, signature.subgraph_index)}\n"
         yield "\n"
 
 
 def _sizes(root: tables.Model, size: int, usage: list[int]) -> Iterator[str]:
-    constants = [buffer.data for buffer in root.buffers or [] if buffer.data is not None]
+    constants = [buffer.data for buffer in root.buffers or () if buffer.data is not None]
     total = sum(len(data) for data in constants)
     zeros = sum(len(data) for data in constants if not np.any(data))
 

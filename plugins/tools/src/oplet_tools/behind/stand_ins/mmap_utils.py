@@ -93,7 +93,7 @@ def _advise(buffer: Any, offset: int, length: int, advice: str, *, whole_pages: 
     if mapped is None or not hasattr(mmap, advice):
         return
     start += offset
-    end = start + (length or size - offset)
+    end = start + (size - offset if length == 0 else length)
     page = mmap.PAGESIZE
     first, last = (-(-start // page), end // page) if whole_pages else (start // page, -(-end // page))
     if last > first:
