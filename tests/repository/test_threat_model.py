@@ -223,8 +223,8 @@ def test_without_a_folder_of_the_user_s_own_nothing_is_read_from_the_current_one
     monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", variable)
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as where nobody knows the user's home
-    key = {"a": 1}
-    name = Path(choice_cache.choice_file({"a": 1})).name or "x.json"
+    key = {"a": variable}  # a process remembers what it could not store
+    name = Path(choice_cache.choice_file(key)).name or "x.json"
     for folder in ("cache", "x", "~/.cache"):
         planted = tmp_path / folder / "oplet" / "choices"
         planted.mkdir(parents=True)

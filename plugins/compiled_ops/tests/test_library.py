@@ -137,3 +137,15 @@ def test_the_library_is_built_of_these_sources() -> None:
     assert not missing, "run `python -m oplet_compiled_ops.compiling`"
     built = identity([fingerprint(kernel, level) for kernel in kernels])
     assert opening.library().identity == built, "run `python -m oplet_compiled_ops.compiling`"
+
+
+def test_fingerprints_are_the_same_in_every_process() -> None:
+    pytest.importorskip("numba")
+    code = (
+        "from oplet_compiled_ops.compiling import fingerprints, members; from oplet_compiled_ops.library.levels import LEVELS;"
+        "level = LEVELS['x86-64-v3']; print(fingerprints.identity([fingerprints.fingerprint(k, level) for k in members.kernels_of(level)]))"
+    )
+    found = {
+        run_child([sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}).stdout for seed in ("0", "1", "2")
+    }
+    assert len(found) == 1

@@ -94,7 +94,8 @@ class Differences:
     def _pack(self) -> list[Array]:
         """Return the filters of each group as rows or columns of long words."""
         filters, found = self._filters.data, self._found
-        groups = np.split(long_words(filters.reshape(len(filters), -1)), found.groups)
+        words, each = long_words(filters.reshape(len(filters), -1)), len(filters) // found.groups
+        groups = [words[first : first + each] for first in range(0, len(filters), each)]
         return groups if self._windows_inside else [np.ascontiguousarray(group.T) for group in groups]
 
     def _values_of_taps(self) -> Array:

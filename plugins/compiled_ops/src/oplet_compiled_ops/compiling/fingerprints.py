@@ -36,9 +36,13 @@ def _hashed(*parts: Any) -> str:
 
 def fingerprint(kernel: Kernel, level: Level) -> str:
     """Return the hash of a kernel's source, with all that it calls, and of the level that it is compiled for."""
-    options = sorted(kernel.fastmath) if isinstance(kernel.fastmath, set) else kernel.fastmath
     return _hashed(
-        _common(), kernel.name, kernel.signature, options, level._replace(tile_rows={}), *_parts(kernel.function, set())
+        _common(),
+        kernel.name,
+        kernel.signature,
+        _plain(kernel.fastmath),
+        level._replace(tile_rows={}),
+        *_parts(kernel.function, set()),
     )
 
 
@@ -52,7 +56,7 @@ def _parts(function: Any, seen: set[int]) -> Iterator[Any]:
     yield _code(function.__code__)
     for value in (*cells, *read):
         if isinstance(value, Inlined):
-            yield sorted(value.options.items())
+            yield [(name, _plain(option)) for name, option in sorted(value.options.items())]
             yield from _parts(value.function, seen)
         elif isinstance(value, Emitted):
             yield value.path
@@ -60,6 +64,11 @@ def _parts(function: Any, seen: set[int]) -> Iterator[Any]:
             yield from _parts(value, seen)
         elif isinstance(value, (bool, int, float, str, np.generic)):
             yield repr(value)
+
+
+def _plain(option: Any) -> Any:
+    """Return an option as a value whose text is the same in every process, which that of a set is not."""
+    return sorted(option) if isinstance(option, (set, frozenset)) else option
 
 
 def _code(code: types.CodeType) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, Tensor, TensorType, ensure
+from oplet import Node, Registration, Tensor, TensorType, charge, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet.kernels.limits import paced
@@ -146,6 +146,7 @@ def multinomial_shape(node: Node) -> Shape:
 def draw_classes(generator: Philox, logits: Array, output: Array) -> None:
     """Fill each row of `output` with classes drawn by the row of logits."""
     count = output.shape[1]
+    charge(16 * output.size)  # random numbers, and where they lie among the classes
     draws = philox.doubles(generator, prod(output.shape))
     for row, (weights, result) in enumerate(paced(zip(logits, output), 16)):
         result[...] = philox.categories(draws[row * count : (row + 1) * count], weights)
