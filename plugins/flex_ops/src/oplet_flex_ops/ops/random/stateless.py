@@ -7,15 +7,13 @@ The operators of version 1 take a seed of two integers, those of version 2 a key
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, Tensor, TensorType, charge, ensure
+from oplet import Node, Registration, Tensor, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
-from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import philox
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
@@ -26,6 +24,8 @@ _UINT64, _INT32 = TensorType.UINT64, TensorType.INT32
 _FULL = (TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64)
 #: The numbers of algorithms: Philox, and the best for the device, which is Philox on a CPU.
 _PHILOX, _AUTOMATIC = 1, 3
+#: Random numbers that are drawn at a time; an even number, as there are two to a block.
+_AT_ONCE = 1 << 16
 
 
 def shape_of(tensor: Tensor) -> Shape:
@@ -145,11 +145,17 @@ def multinomial_shape(node: Node) -> Shape:
 
 def draw_classes(generator: Philox, logits: Array, output: Array) -> None:
     """Fill each row of `output` with classes drawn by the row of logits."""
-    count = output.shape[1]
-    charge(16 * output.size)  # random numbers, and where they lie among the classes
-    draws = philox.doubles(generator, prod(output.shape))
-    for row, (weights, result) in enumerate(paced(zip(logits, output), 16)):
-        result[...] = philox.categories(draws[row * count : (row + 1) * count], weights)
+    count, flat = output.shape[1], output.reshape(-1)
+    for first in range(0, flat.size, _AT_ONCE):
+        draws = philox.doubles(generator, min(_AT_ONCE, flat.size - first))
+        at, end = first, first + len(draws)
+        while at < end:
+            row = at // count
+            if not row % 16:
+                checkpoint()
+            stop = min(end, (row + 1) * count)
+            flat[at:stop] = philox.categories(draws[at - first : stop - first], logits[row])
+            at = stop
 
 
 def _multinomial() -> Registration:
