@@ -1,4 +1,4 @@
-"""The platforms that libraries are built for: LLVM's and zig's names, the wheels' tags, and the levels of their processors."""
+"""The platforms that libraries are built for: LLVM's and zig's names, and the levels of their processors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ class Platform(NamedTuple):
         name: its name in the build's commands.
         triple: LLVM's name, which decides the format of object files and how functions are called.
         zig: zig's name, with the lowest C library or system.
-        tag: the wheel's platform tag.
         suffix: the libraries' suffix.
         lowest: the lowest level that its machines have; "" for the architecture's.
     """
@@ -27,7 +26,6 @@ class Platform(NamedTuple):
     name: str
     triple: str
     zig: str
-    tag: str
     suffix: str = ".so"
     lowest: str = ""
 
@@ -44,15 +42,13 @@ _LINUX = "{}-unknown-linux-gnu"
 PLATFORMS = {
     one.name: one
     for one in (
-        Platform("linux-x86_64", _LINUX.format("x86_64"), "x86_64-linux-gnu.2.28", "manylinux_2_28_x86_64"),
-        Platform("linux-aarch64", _LINUX.format("aarch64"), "aarch64-linux-gnu.2.28", "manylinux_2_28_aarch64"),
-        Platform("musl-x86_64", _LINUX.format("x86_64"), "x86_64-linux-musl", "musllinux_1_2_x86_64"),
-        Platform("musl-aarch64", _LINUX.format("aarch64"), "aarch64-linux-musl", "musllinux_1_2_aarch64"),
-        Platform(
-            "macos-arm64", "arm64-apple-macosx11.0.0", "aarch64-macos.11.0", "macosx_11_0_arm64", ".dylib", "aarch64-dotprod"
-        ),
-        Platform("macos-x86_64", "x86_64-apple-macosx11.0.0", "x86_64-macos.11.0", "macosx_11_0_x86_64", ".dylib"),
-        Platform("windows-x86_64", "x86_64-pc-windows-gnu", "x86_64-windows-gnu", "win_amd64", ".dll"),
+        Platform("linux-x86_64", _LINUX.format("x86_64"), "x86_64-linux-gnu.2.28"),
+        Platform("linux-aarch64", _LINUX.format("aarch64"), "aarch64-linux-gnu.2.28"),
+        Platform("musl-x86_64", _LINUX.format("x86_64"), "x86_64-linux-musl"),
+        Platform("musl-aarch64", _LINUX.format("aarch64"), "aarch64-linux-musl"),
+        Platform("macos-arm64", "arm64-apple-macosx11.0.0", "aarch64-macos.11.0", ".dylib", "aarch64-dotprod"),
+        Platform("macos-x86_64", "x86_64-apple-macosx11.0.0", "x86_64-macos.11.0", ".dylib"),
+        Platform("windows-x86_64", "x86_64-pc-windows-gnu", "x86_64-windows-gnu", ".dll"),
     )
 }
 

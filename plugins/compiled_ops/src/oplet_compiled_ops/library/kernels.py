@@ -82,9 +82,9 @@ class Kernel:
         return self._entry
 
     @property
-    def addresses(self) -> tuple[int, ...]:
-        """The addresses of the machine code, if anybody has asked for it yet."""
-        return () if self._entry is None else (self._entry.address,)
+    def address(self) -> int | None:
+        """The address of the machine code; None if nobody has asked for it yet."""
+        return None if self._entry is None else self._entry.address
 
     def compiled(self) -> Callable[..., Any]:
         """Return the machine code as a Python function of the kernel's arguments, which releases the GIL.

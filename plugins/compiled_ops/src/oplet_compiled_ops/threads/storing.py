@@ -110,7 +110,8 @@ class _Storing:
     def __init__(self, kept: Iterable[Any], places: Places, arrays: Iterable[Array]) -> None:
         regions = [_Region(kind, start, start + size) for kind, (start, size) in zip(("arena", "model"), places)]
         self._library = library()
-        regions += [_Region("code", where, where) for where in sorted({where for kernel in known for where in kernel.addresses})]
+        code = {kernel.address for kernel in known if kernel.address is not None}
+        regions += [_Region("code", where, where) for where in sorted(code)]
         outer = [(region.start, region.end) for region in regions]
         found: dict[int, _Region] = {}
         for array in (*_arrays(kept), *arrays):
