@@ -1,11 +1,10 @@
 """Build the source distribution of every package, and its wheel from that.
 
-usage: python -m scripts.packages FOLDER [--tag TAG] [--only PACKAGE]
+usage: python -m scripts.packages FOLDER [--tag TAG] [--only PACKAGE] [--here]
 
 FOLDER gets two folders: `plugins`, which is published first, and `core`. A package with machine code gets one wheel for each platform that
-its `hatch_build.py` lists, cross-compiled by ziglang and, for kernels, numba (`pip install ziglang numba`); without ziglang, one wheel for
-this platform. With --tag the
-exit code is 1 if the tag does not match the version, if CHANGELOG.md has no section for it, if fragments of the changelog wait, or if ziglang is
+its `hatch_build.py` lists, cross-compiled by ziglang and, for kernels, numba (`pip install ziglang numba`), which takes an hour on two
+cores; without ziglang, or with --here, one wheel for this platform. With --tag the exit code is 1 if the tag does not match the version, if CHANGELOG.md has no section for it, if fragments of the changelog wait, or if ziglang is
 missing.
 """
 
@@ -106,6 +105,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tag", default="")
     parser.add_argument("--only", default="", metavar="PACKAGE", help="the name of its folder")
+    parser.add_argument("--here", action="store_true", help="wheels for this platform alone")
     given = parser.parse_args(arguments)
     current = version()
     if given.tag and given.tag != f"v{current}":
@@ -122,7 +122,7 @@ def main(arguments: list[str] | None = None) -> None:
     if not chosen:
         sys.exit(f"There is no package in a folder {given.only}; there are {', '.join(folder.name for folder in folders())}.")
     for folder in chosen:
-        platforms = targets(folder) if has_ziglang() else []
+        platforms = targets(folder) if has_ziglang() and not given.here else []
         for file in build(folder, given.folder / ("core" if folder.name == "core" else "plugins"), platforms):
             print(file)
 
