@@ -33,7 +33,7 @@ BUDGET = {
     "plugins/model_explorer": 400,
     "plugins/native_ops": 3_400,
     "plugins/openvino_delegate": 3_500,
-    "plugins/predictor": 2_600,
+    "plugins/predictor": 3_700,
     "plugins/ray_batch": 500,
     "plugins/serve": 2_900,
     "plugins/signal_ops": 1_700,

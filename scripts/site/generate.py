@@ -52,6 +52,7 @@ _FIRST = (
 _MODULES = (
     "oplet.errors",
     "oplet_testing",
+    "oplet_predictor.asynchronous",
     "oplet.kernels",
     "oplet.schema",
     "oplet.toolkit",

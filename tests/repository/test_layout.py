@@ -31,17 +31,17 @@ TOWER = (
     "model",
     "delegates",
     "plugins",
+    "companions",
     "runtime",
     "access",
     "builder",
-    "companions",
     "interpreter",
     "oplet",
     "toolkit",
     "__main__",
 )
 #: The rooms of the runtime, the lowest first.
-ROOMS = ("memory", "threads", "describe", "execution", "delegation", "asynchronous")
+ROOMS = ("memory", "threads", "describe", "execution", "delegation")
 #: Lines, and entries of a folder: more than that nobody overlooks.
 LONGEST, WIDEST = 400, 12
 #: Rooms of one kind of thing under its own name: a stranger looks for the name, however many there are.

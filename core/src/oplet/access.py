@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from oplet.ops.context import Context, Node
     from oplet.ops.tensor import Tensor
     from oplet.runtime.describe.profiler import Profiler
+    from oplet.runtime.execution.session import Backend
     from oplet.runtime.interpreter import Interpreter
     from oplet.runtime.subgraph import Subgraph
 
@@ -146,6 +147,15 @@ class SubgraphRunner:
             TensorError: there is no such tensor (a ValueError).
         """
         return self._interpreter._get_tensor_details(tensor, self.index)
+
+    @property
+    def backend(self) -> Backend | None:
+        """What else runs the subgraph, in the background: the interpreter changes nothing while that is busy, and closes it; or None."""
+        return self._runtime.backends.get(self.index)
+
+    @backend.setter
+    def backend(self, backend: Backend) -> None:
+        self._runtime.backends[self.index] = backend
 
     def bind_alone(self, node: Node) -> None:
         """Bind the only node that the subgraph runs to the arrays that its tensors have now, for the next `invoke`.

@@ -87,6 +87,7 @@ _HOMES = {
     "ensure_readable": "oplet.runtime.memory.buffer_handles",
     "idle_decompositions": "oplet.runtime.delegation.decompositions",
     "inline_alike": "oplet.access",
+    "node_error": "oplet.runtime.describe.node_errors",
     "profiled": "oplet.access",
     "small_constant": "oplet.runtime.describe.constants",
     "single_threaded_blas": "oplet.runtime.threads.numpy_settings",

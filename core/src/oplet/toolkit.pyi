@@ -62,6 +62,7 @@ from oplet.runtime.delegation.decompositions import idle_decompositions as idle_
 from oplet.runtime.describe.constants import small_constant as small_constant
 from oplet.runtime.describe.details import quantization_details as quantization_details
 from oplet.runtime.describe.explain import NodeReport as NodeReport
+from oplet.runtime.describe.node_errors import node_error as node_error
 from oplet.runtime.describe.profiler import Event as Event
 from oplet.runtime.loading import manager_of as manager_of
 from oplet.runtime.memory.buffer_handles import ensure_readable as ensure_readable

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from oplet.plugins.engine_choice import Choice
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
-    from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
     from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.limits import Limits
     from oplet.runtime.signature_runner import SignatureRunner
@@ -315,8 +314,8 @@ class Interpreter(Variables, Descriptions):
 
         return SignatureRunner(self, only_signature(self._model) if signature_key is None else signature_key)
 
-    def get_async_signature_runner(self, signature_key: str | None = None) -> AsyncSignatureRunner:
-        """Return an asynchronous runner of a signature, on the application's buffers, for a model that one delegate runs whole.
+    def get_async_signature_runner(self, signature_key: str | None = None) -> Any:
+        """Return an `AsyncSignatureRunner` of a signature, on the application's buffers, for a model that one delegate runs whole.
 
         Args:
             signature_key: the signature's key; None for the first one of the primary subgraph, or for a model without signatures.
@@ -325,10 +324,11 @@ class Interpreter(Variables, Descriptions):
             SignatureError: there is no such signature (a ValueError).
             DelegateError: the model is not fully delegated by one backend, or that one cannot run asynchronously (a
                 RuntimeError).
+            ImportError: the package that brings it is not installed.
         """
-        from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
+        from oplet.companions import companion
 
-        return AsyncSignatureRunner(self, signature_key)
+        return companion("AsyncSignatureRunner")(self, signature_key)
 
     # Delegates -----------------------------------------------------------------------------------------------
 

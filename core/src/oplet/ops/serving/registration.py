@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from oplet.ops.composite import Composite
 from oplet.ops.context import Context
@@ -14,9 +14,6 @@ from oplet.ops.node import Node, Thunk
 from oplet.ops.serving.node_limits import NodeLimits
 from oplet.ops.serving.provenance import Provenance
 from oplet.schema.enums import BuiltinOperator, TensorType
-
-if TYPE_CHECKING:
-    from oplet.ops.asynchronous.kernel import AsyncKernel
 
 __all__ = ["Provenance", "Registration", "Thunk"]
 
@@ -41,7 +38,7 @@ class Registration:
         bind: `bind(context, node) -> thunk`, called when the tensors have their memory; the thunk runs the node, with its arrays,
             views and constants already looked up.
         invoke: `invoke(context, node)`, called at each run, for ops without `bind`.
-        async_kernel: `async_kernel(context, node) -> AsyncKernel`, the asynchronous form of a delegate's kernel.
+        async_kernel: `async_kernel(context, node) -> oplet.AsyncKernel`, the asynchronous form of a delegate's kernel.
         profiling_string: `profiling_string(context, node) -> str`, the label by which profiles group nodes.
         user_data: a value that the methods share; of the registration, not of a node.
         pure: whether the outputs depend only on the inputs; a node with constant inputs then runs once, when the graph is prepared.
@@ -72,7 +69,7 @@ class Registration:
     prepare: Callable[[Context, Node], None] | None = None
     bind: Callable[[Context, Node], Thunk] | None = None
     invoke: Callable[[Context, Node], None] | None = None
-    async_kernel: Callable[[Context, Node], AsyncKernel | None] | None = None
+    async_kernel: Callable[[Context, Node], object | None] | None = None
     profiling_string: Callable[[Context, Node], str] | None = None
     user_data: Any = None
     pure: bool = False

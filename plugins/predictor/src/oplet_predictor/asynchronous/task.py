@@ -204,7 +204,7 @@ class ExecutionTask:
                 execution.ended = True
         return execution.error
 
-    def _finish(self) -> None:
+    def _mark_finished(self) -> None:
         """Mark the task as released."""
         with self._lock:
             self._ensure_unfinished()

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from oplet.ops.asynchronous.attributes import NO_SYNC_OBJECT, Attributes, Reconciliation
-from oplet.ops.asynchronous.task import ExecutionTask, IoType
-from oplet.ops.context import Context, Node
+from oplet import Context, Node
+from oplet_predictor.asynchronous.attributes import NO_SYNC_OBJECT, Attributes, Reconciliation
+from oplet_predictor.asynchronous.task import ExecutionTask, IoType
 
 __all__ = ["AsyncKernel", "BackendBuffer"]
 

@@ -12,15 +12,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from oplet import BuiltinOperator, Context, Node
 from oplet.errors import DelegateError, InvokeError, OpletError, PrepareError, StateError, TensorError, failures
-from oplet.ops.asynchronous.attributes import Attributes, BufferAttribute, Reconciliation
-from oplet.ops.asynchronous.kernel import AsyncKernel, BackendBuffer
-from oplet.ops.asynchronous.task import ExecutionTask, IoType, TaskRunner
-from oplet.ops.context import Context, Node
-from oplet.runtime.execution.executor import Executor
-from oplet.runtime.execution.kernel_context import KernelContext
-from oplet.runtime.subgraph import Subgraph
-from oplet.schema.enums import BuiltinOperator
+from oplet.toolkit import Subgraph, node_error
+from oplet_predictor.asynchronous.attributes import Attributes, BufferAttribute, Reconciliation
+from oplet_predictor.asynchronous.kernel import AsyncKernel, BackendBuffer
+from oplet_predictor.asynchronous.task import ExecutionTask, IoType, TaskRunner
 
 __all__ = ["AsyncSubgraph"]
 
@@ -29,6 +26,11 @@ Result = TypeVar("Result")
 
 class AsyncSubgraph:
     """The asynchronous kernel of a fully delegated subgraph, its registered buffers, and its tasks.
+
+    Args:
+        subgraph: the subgraph.
+        context: the context of its kernels.
+        model: the model's name, for errors.
 
     Attributes:
         subgraph: the subgraph.
@@ -39,13 +41,12 @@ class AsyncSubgraph:
         DelegateError: the subgraph is not run by one delegate's kernel, or that one cannot run asynchronously.
     """
 
-    def __init__(self, executor: Executor) -> None:
-        self.subgraph = executor.subgraph
-        self._context = executor.context
-        self.node = _only_delegate(executor.subgraph)
-        self.kernel = self._call(
-            DelegateError, "failed to give an asynchronous kernel", _async_kernel, executor.context, self.node
-        )
+    def __init__(self, subgraph: Subgraph, context: Context, model: str) -> None:
+        self.subgraph = subgraph
+        self._context = context
+        self._where = f"subgraph {subgraph.index} of {model}"
+        self.node = _only_delegate(subgraph)
+        self.kernel = self._call(DelegateError, "failed to bring an async_kernel", _async_kernel, context, self.node)
         self._types = {io: list(self.kernel.supported_buffer_types(io)) for io in IoType}
         self._synchronizations = {io: list(self.kernel.supported_synchronizations(io)) for io in IoType}
         self._handles = itertools.count()
@@ -182,7 +183,7 @@ class AsyncSubgraph:
 
     def finish(self, task: ExecutionTask) -> None:
         self._ensure_own(task)
-        task._finish()
+        task._mark_finished()
         self._settle(task)
         error = self._attempt("failed to finish", self.kernel.finish, task)
         if error is not None:
@@ -256,7 +257,7 @@ class AsyncSubgraph:
         return None
 
     def _node_error(self, cls: type[OpletError], what: str, error: BaseException) -> OpletError:
-        return self._context.node_error(cls, self.node, error, what)
+        return node_error(cls, self.node, error, what, self._where)
 
 
 def _only_delegate(subgraph: Subgraph) -> Node:
@@ -268,12 +269,9 @@ def _only_delegate(subgraph: Subgraph) -> Node:
     return subgraph.nodes[plan[0]]
 
 
-def _async_kernel(context: KernelContext, node: Node) -> AsyncKernel:
+def _async_kernel(context: Context, node: Node) -> AsyncKernel:
     offer = node.registration.async_kernel if node.registration is not None else None
-    try:
-        kernel = offer(context, node) if offer is not None else None
-    except failures() as error:
-        raise context.node_error(DelegateError, node, error, "failed to bring an async_kernel") from error
+    kernel = offer(context, node) if offer is not None else None
     if kernel is None:
         raise DelegateError(f"Backend does not support asynchronous execution. {node.op_name} brings no async_kernel.")
     if not isinstance(kernel, AsyncKernel):

@@ -6,18 +6,18 @@ raise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import SignatureError
-from oplet.ops.asynchronous.attributes import Attributes, Reconciliation
-from oplet.ops.asynchronous.kernel import BackendBuffer
-from oplet.ops.asynchronous.task import ExecutionTask, IoType
-from oplet.runtime.asynchronous.async_subgraph import AsyncSubgraph
-from oplet.runtime.describe.details import details_of, ensure_usable, signatures_of, subgraph_of
+from oplet.toolkit import Subgraph, SubgraphRunner
+from oplet_predictor.asynchronous.async_subgraph import AsyncSubgraph
+from oplet_predictor.asynchronous.attributes import Attributes, Reconciliation
+from oplet_predictor.asynchronous.kernel import BackendBuffer
+from oplet_predictor.asynchronous.task import ExecutionTask, IoType
 
 if TYPE_CHECKING:
-    from oplet.runtime.execution.model_runtime import HoldsRuntime, ModelRuntime
+    from oplet import Interpreter
 
 __all__ = ["AsyncSignatureRunner"]
 
@@ -44,12 +44,12 @@ class AsyncSignatureRunner:
         DelegateError: the model is not fully delegated by one backend, or the backend cannot run asynchronously (a RuntimeError).
     """
 
-    def __init__(self, interpreter: HoldsRuntime, signature_key: str | None = None) -> None:
+    def __init__(self, interpreter: Interpreter, signature_key: str | None = None) -> None:
         self._interpreter = interpreter  # which is not to be dropped
-        self._runtime = runtime = interpreter._runtime
-        self._subgraph_index, names = _signature(runtime, signature_key)
-        self._names: dict[IoType, Mapping[str, int]] = {IoType.INPUT: names["inputs"], IoType.OUTPUT: names["outputs"]}
-        self._backend = _backend(runtime, self._subgraph_index)
+        index, inputs, outputs = _signature(interpreter, signature_key)
+        self._names: dict[IoType, Mapping[str, int]] = {IoType.INPUT: inputs, IoType.OUTPUT: outputs}
+        self._runner = SubgraphRunner(interpreter, index)
+        self._backend = _backend(self._runner, interpreter.model.name)
 
     # Inputs and outputs --------------------------------------------------------------------------------------
 
@@ -72,8 +72,7 @@ class AsyncSignatureRunner:
         return self._details(IoType.OUTPUT)
 
     def _details(self, io: IoType) -> dict[str, dict[str, Any]]:
-        model, subgraphs = self._runtime.model, self._runtime.subgraphs
-        return {name: details_of(model, subgraphs, index, self._subgraph_index) for name, index in self._names[io].items()}
+        return {name: self._runner.details(index) for name, index in self._names[io].items()}
 
     def tensor_index(self, tensor: str | int, io: IoType | None = None) -> int:
         """Return the tensor index of an input or output.
@@ -193,7 +192,7 @@ class AsyncSignatureRunner:
             PrepareError: the backend refuses (a RuntimeError).
             StateError: a task is in flight (a RuntimeError).
         """
-        self._runtime.allocate(self._subgraph_index)
+        self._runner.allocate()
         self._backend.prepare()
 
     # Running -------------------------------------------------------------------------------------------------
@@ -214,7 +213,7 @@ class AsyncSignatureRunner:
             InvokeError: the backend cannot start it (a RuntimeError); it may be started again.
             ModelError: the model's file was cut short.
         """
-        self._runtime.model.check_files()
+        self._interpreter.model.check_files()
         self._backend.invoke_async(task)
 
     def wait(self, task: ExecutionTask) -> None:
@@ -236,34 +235,35 @@ class AsyncSignatureRunner:
         self._backend.finish(task)
 
 
-def _backend(runtime: ModelRuntime, index: int) -> AsyncSubgraph:
+def _backend(runner: SubgraphRunner, model: str) -> AsyncSubgraph:
     """Return the subgraph's asynchronous backend, which all its runners share."""
-    known = runtime.backends.get(index)
+    known = runner.backend
     if not isinstance(known, AsyncSubgraph) or not known.is_current:
-        runtime.subgraph(index)
-        known = runtime.backends[index] = AsyncSubgraph(runtime.executors[index])
+        known = runner.backend = AsyncSubgraph(runner.subgraph, runner.context, model)
     return known
 
 
-def _signature(runtime: ModelRuntime, key: str | None) -> tuple[int, Mapping[str, Mapping[str, int]]]:
+def _signature(interpreter: Interpreter, key: str | None) -> tuple[int, Mapping[str, int], Mapping[str, int]]:
     """Return the subgraph of a signature and its tensor indices by name; without a key, the first signature of the primary subgraph.
 
     In a model without signatures the names are those of the input and output tensors.
     """
-    signatures = signatures_of(runtime.model)
-    if key is None and not signatures:
-        subgraph = runtime.subgraph(0)
-        roles = {"input": subgraph.inputs, "output": subgraph.outputs}
-        return 0, {
-            f"{role}s": {subgraph.tensors[index].name or f"{role}{position}": index for position, index in enumerate(indices)}
-            for role, indices in roles.items()
-        }
     if key is None:
-        key = next((key for key in signatures if subgraph_of(runtime.model, key) == 0), None)
+        keys = [key for key in interpreter.get_signature_list() if key]
+        if not keys:
+            subgraph = SubgraphRunner(interpreter).subgraph
+            return 0, _own_names(subgraph, "input", subgraph.inputs), _own_names(subgraph, "output", subgraph.outputs)
+        key = next((key for key in keys if interpreter.get_signature_runner(key).subgraph_index == 0), None)
         if key is None:
             raise SignatureError("The model has signature def but none of those points to primary subgraph. Name one of them.")
-    if key not in signatures:
-        known = ", ".join(f'"{known}"' for known in signatures) or "none"
-        raise SignatureError(f'Invalid signature_key provided: "{key}". The model has: {known}.')
-    ensure_usable(runtime.model, key)
-    return subgraph_of(runtime.model, key), signatures[key]
+    signature = interpreter.get_signature_runner(key)
+    signature.ensure_usable()
+    inputs, outputs = (
+        {name: int(details["index"]) for name, details in told.items()}
+        for told in (signature.get_input_details(), signature.get_output_details())
+    )
+    return signature.subgraph_index, inputs, outputs
+
+
+def _own_names(subgraph: Subgraph, role: str, indices: Sequence[int]) -> Mapping[str, int]:
+    return {subgraph.tensors[index].name or f"{role}{position}": index for position, index in enumerate(indices)}

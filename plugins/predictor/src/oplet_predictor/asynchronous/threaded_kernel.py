@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from oplet.ops.asynchronous.attributes import (
+from oplet import Context, Node, Tensor, ensure
+from oplet.toolkit import EnsureError, Thunk
+from oplet_predictor.asynchronous.attributes import (
     NO_SYNC_OBJECT,
     Attributes,
     BufferAttribute,
@@ -17,14 +19,13 @@ from oplet.ops.asynchronous.attributes import (
     reconcile_attributes,
     uncovered_attributes,
 )
-from oplet.ops.asynchronous.kernel import AsyncKernel, BackendBuffer
-from oplet.ops.asynchronous.task import ExecutionTask, IoType
-from oplet.ops.context import Context, EnsureError, Node, ensure
-from oplet.ops.node import Thunk
-from oplet.ops.tensor import Array, Tensor
+from oplet_predictor.asynchronous.kernel import AsyncKernel, BackendBuffer
+from oplet_predictor.asynchronous.task import ExecutionTask, IoType
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from numpy.typing import NDArray
 
 __all__ = ["NUMPY_BUFFER", "THREADING_EVENT", "ThreadedAsyncKernel"]
 
@@ -36,7 +37,7 @@ THREADING_EVENT: Final = "threading.Event"
 
 class _Registered(NamedTuple):
     buffer: BackendBuffer
-    array: Array
+    array: NDArray[Any]
     attributes: Attributes
 
 
@@ -81,7 +82,7 @@ class ThreadedAsyncKernel(AsyncKernel):
         ensure(BufferAttribute.SIZE in attributes, "a slice needs its SIZE among the attributes.")
         self._keep(handle, BackendBuffer(whole.array), attributes, _part(whole.array, attributes))
 
-    def _keep(self, handle: int, buffer: BackendBuffer, attributes: Attributes, array: Array) -> None:
+    def _keep(self, handle: int, buffer: BackendBuffer, attributes: Attributes, array: NDArray[Any]) -> None:
         with self._lock:
             self._registered[handle] = _Registered(buffer, array, dict(attributes))
 
@@ -157,7 +158,7 @@ class ThreadedAsyncKernel(AsyncKernel):
     def finish(self, context: Context, task: ExecutionTask) -> None:
         task.data = None
 
-    def _buffer(self, task: ExecutionTask, tensor: Tensor) -> Array:
+    def _buffer(self, task: ExecutionTask, tensor: Tensor) -> NDArray[Any]:
         """Return the task's buffer for a tensor, as an array of the tensor's dtype and shape."""
         handle = task.buffers.get(tensor.index)
         if handle is None:
@@ -203,9 +204,9 @@ def _inputs(node: Node) -> list[Tensor]:
 
 def _run(
     awaited: Sequence[threading.Event],
-    inputs: Sequence[tuple[Array, Array]],
+    inputs: Sequence[tuple[NDArray[Any], NDArray[Any]]],
     thunk: Thunk,
-    outputs: Sequence[tuple[Array, Array]],
+    outputs: Sequence[tuple[NDArray[Any], NDArray[Any]]],
     promised: Sequence[threading.Event],
 ) -> None:
     try:
@@ -222,7 +223,7 @@ def _run(
             event.set()
 
 
-def _part(array: Array, attributes: Attributes) -> Array:
+def _part(array: NDArray[Any], attributes: Attributes) -> NDArray[Any]:
     """Return the part of a buffer that the attributes describe: the array itself if they describe all of it, else its bytes."""
     offset = attributes.get(BufferAttribute.OFFSET) or 0
     size = attributes.get(BufferAttribute.SIZE)
