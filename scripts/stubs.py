@@ -22,6 +22,7 @@ PACKAGES = (
 #: Names of oplet that other packages bring; where they are not installed, a type checker takes them for anything.
 COMPANIONS = {
     "Predictor": "oplet_predictor",
+    "python_process": "oplet_tools.processes",
     "AsyncSignatureRunner": "oplet_predictor.asynchronous.async_runner",
     "NO_SYNC_OBJECT": "oplet_predictor.asynchronous.attributes",
     "BufferAttribute": "oplet_predictor.asynchronous.attributes",

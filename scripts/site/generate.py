@@ -29,7 +29,6 @@ _ROOMS = {
     "hookimpl": ("plugins", "Plugins"),
     "model": ("models", "Models"),
     "schema": ("models", "Models"),
-    "processes": ("plugins", "Plugins"),
 }
 
 #: Names that stand first on their pages.

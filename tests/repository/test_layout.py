@@ -19,11 +19,9 @@ CORE = ROOT / "core" / "src" / "oplet"
 #: it; who stands above may import from it.
 TOWER = (
     "texts",
-    "processes",
     "errors",
     "installed",
     "hookimpl",
-    "processes",
     "schema",
     "ops",
     "kernels",
@@ -196,7 +194,7 @@ def test_no_module_of_the_core_or_of_what_was_cut_from_it_is_longer_than_can_be_
 #: The packages that are made of what the core offers to authors of tools.
 TOOLS = ("predictor", "compiled_model", "testing", "tools", "build")
 #: The public modules of the core, with the modules in them, and those that only `TOOLS` may import.
-PUBLIC, FOR_TOOLS = ("errors", "kernels", "schema"), ("interpreter", "processes", "texts", "toolkit", "versions")
+PUBLIC, FOR_TOOLS = ("errors", "kernels", "schema"), ("interpreter", "texts", "toolkit", "versions")
 
 
 @pytest.mark.parametrize(

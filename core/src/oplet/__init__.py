@@ -72,7 +72,6 @@ _HOMES = {
     "largest_partitions": "oplet.delegates.delegate",
     "limited": "oplet.ops.serving.type_limits",
     "load_delegate": "oplet.runtime.delegation.load",
-    "python_process": "oplet.processes",
     "write_atomically": "oplet.model.files.atomic_write",
 }
 

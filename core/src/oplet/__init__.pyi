@@ -49,7 +49,6 @@ from oplet.ops.tensor import Tensor as Tensor
 from oplet.ops.tensor import TensorBuilder as TensorBuilder
 from oplet.plugins.commands import CommandRegistry as CommandRegistry
 from oplet.plugins.manager import PluginManager as PluginManager
-from oplet.processes import python_process as python_process
 from oplet.runtime.delegation.load import load_delegate as load_delegate
 from oplet.runtime.describe.profiler import Profiler as Profiler
 from oplet.runtime.interpreter import Interpreter as Interpreter
@@ -75,5 +74,6 @@ from oplet_predictor.asynchronous.task import TaskStatus as TaskStatus
 from oplet_predictor.asynchronous.threaded_kernel import NUMPY_BUFFER as NUMPY_BUFFER
 from oplet_predictor.asynchronous.threaded_kernel import THREADING_EVENT as THREADING_EVENT
 from oplet_predictor.asynchronous.threaded_kernel import ThreadedAsyncKernel as ThreadedAsyncKernel
+from oplet_tools.processes import python_process as python_process
 
 __version__: str

@@ -32,7 +32,7 @@ KNOWN: Final = {
         "ThreadedAsyncKernel reconcile_attributes uncovered_attributes",
         "oplet-ray": "ray",
         "oplet-testing": "testing",
-        "oplet-tools": "tuning",
+        "oplet-tools": "processes python_process tuning",
     }.items()
     for name in names.split()
 }

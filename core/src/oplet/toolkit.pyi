@@ -6,9 +6,6 @@ from oplet.access import profiled as profiled
 from oplet.access import resize_now as resize_now
 from oplet.access import unshare_plan as unshare_plan
 from oplet.delegates.registry import LibraryEntry as LibraryEntry
-from oplet.delegates.specifier import AUTO as AUTO
-from oplet.delegates.specifier import is_auto as is_auto
-from oplet.delegates.specifier import parse_delegate as parse_delegate
 from oplet.model.builders import arguments as arguments
 from oplet.model.builders.operator_options import misspelt_operator as misspelt_operator
 from oplet.model.builders.operator_options import options_class as options_class
@@ -31,6 +28,7 @@ from oplet.model.reachability import made_tensors as made_tensors
 from oplet.model.reachability import named_subgraphs as named_subgraphs
 from oplet.model.reachability import reachable_subgraphs as reachable_subgraphs
 from oplet.model.reachability import subgraph_fields as subgraph_fields
+from oplet.model.save.sizes import PACKED_BITS as PACKED_BITS
 from oplet.model.save.sizes import bytes_needed as bytes_needed
 from oplet.model.verify.verifier import verify as verify
 from oplet.ops.ensure import EnsureError as EnsureError
@@ -41,10 +39,13 @@ from oplet.ops.serving.entry import op_key as op_key
 from oplet.ops.serving.entry import op_label as op_label
 from oplet.ops.serving.resolver import ChainOpResolver as ChainOpResolver
 from oplet.ops.serving.work import bytes_of as bytes_of
+from oplet.ops.strings import read_strings as read_strings
 from oplet.ops.strings import string_array as string_array
 from oplet.ops.tensor import numpy_dtype as numpy_dtype
 from oplet.ops.tensor import tensor_type as tensor_type
 from oplet.plugins.commands import CommandEntry as CommandEntry
+from oplet.plugins.engine_choice import AUTO as AUTO
+from oplet.plugins.engine_choice import is_auto as is_auto
 from oplet.plugins.install_commands import install_command as install_command
 from oplet.plugins.install_commands import install_first as install_first
 from oplet.plugins.known_packages import BUILTIN_OPS as BUILTIN_OPS
@@ -59,12 +60,12 @@ from oplet.plugins.plugin import PluginInfo as PluginInfo
 from oplet.plugins.selection import Preference as Preference
 from oplet.plugins.selection import normalised as normalised
 from oplet.runtime.delegation.decompositions import idle_decompositions as idle_decompositions
-from oplet.runtime.describe.constants import small_constant as small_constant
 from oplet.runtime.describe.details import quantization_details as quantization_details
 from oplet.runtime.describe.explain import NodeReport as NodeReport
 from oplet.runtime.describe.node_errors import node_error as node_error
 from oplet.runtime.describe.profiler import Event as Event
 from oplet.runtime.loading import manager_of as manager_of
+from oplet.runtime.loading import unpack as unpack
 from oplet.runtime.memory.buffer_handles import ensure_readable as ensure_readable
 from oplet.runtime.subgraph import Subgraph as Subgraph
 from oplet.runtime.threads.numpy_settings import single_threaded_blas as single_threaded_blas

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from oplet import Interpreter, __version__
 from oplet.errors import DelegateError, DelegateLoadError, OpletError, text_of
 from oplet.texts import logger_of
-from oplet.toolkit import AUTO, Preference, parse_delegate
+from oplet.toolkit import AUTO, Preference
+from oplet_predictor.arguments import parse_delegate
 from oplet_tools.tuning.candidates import Candidate, Runs, builtin_operators, delegate_names, kernel_sets
 from oplet_tools.tuning.child.job import Job, job_of
 from oplet_tools.tuning.child.parent import ChildError, measure_in_child

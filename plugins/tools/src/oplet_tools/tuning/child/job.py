@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oplet import Limits, PluginManager
-from oplet.processes import can_start_python
 from oplet.toolkit import Preference
+from oplet_tools.processes import can_start_python
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
