@@ -22,7 +22,6 @@ PACKAGES = (
 #: Names of oplet that other packages bring; where they are not installed, a type checker takes them for anything.
 COMPANIONS = {
     "Predictor": "oplet_predictor",
-    "python_process": "oplet_tools.processes",
     "AsyncSignatureRunner": "oplet_predictor.asynchronous.async_runner",
     "NO_SYNC_OBJECT": "oplet_predictor.asynchronous.attributes",
     "BufferAttribute": "oplet_predictor.asynchronous.attributes",
@@ -39,6 +38,7 @@ COMPANIONS = {
     "NUMPY_BUFFER": "oplet_predictor.asynchronous.threaded_kernel",
     "THREADING_EVENT": "oplet_predictor.asynchronous.threaded_kernel",
     "ThreadedAsyncKernel": "oplet_predictor.asynchronous.threaded_kernel",
+    "python_process": "oplet_tools.processes",
 }
 
 
