@@ -45,13 +45,31 @@ class _Storing(NamedTuple):
     step: Array | None
 
 
+class _Parts(NamedTuple):
+    """Channels that are requantized in different ways.
+
+    Attributes:
+        others: all channels, with zeros in place of the parameters of the following.
+        filled: the indices of those whose outputs are constant.
+        values: their outputs.
+        channels: the indices of those that are requantized by the definition.
+        few: their parameters.
+    """
+
+    others: Requantizer
+    filled: Array
+    values: Array
+    channels: Array
+    few: Requantizer
+
+
 @dataclass(frozen=True)
 class Requantizer(Requantization):
     """Requantizes one layer's accumulators, in blocks that stay in the CPU cache."""
 
     _stores: dict[str, _Storing] = field(default_factory=dict, init=False, repr=False, compare=False)
     _tiled: dict[tuple[str, int, str], Array] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _parts: dict[str, tuple[Requantizer, Requantizer]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _parts: dict[str, _Parts | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def calls(self, accumulators: Array, output: Array, scratch: Array, scaled: bool = False) -> list[Call]:
         """Return numpy calls that requantize one block of accumulators into `output`; they may overwrite the accumulators.
@@ -98,27 +116,36 @@ class Requantizer(Requantization):
         return program + self._store(u, spare, unsigned, output.dtype)
 
     def _calls_of_parts(self, accumulators: Array, output: Array, scratch: Array) -> list[Call]:
-        """Return numpy calls that requantize the channels that do not fit by the definition, and the others as usual."""
-        fitting = self.fitting(output.dtype)
-        channels = np.flatnonzero(~fitting)
-        if self.rounding is Rounding.UP or len(channels) * _SLOWER > len(fitting):
-            return [(self.requantize, (accumulators, output))]
+        """Return numpy calls that requantize the channels that do not fit by the definition, or fill them if their outputs are
+        constant, and the others as usual.
+        """
         if output.dtype.char not in self._parts:
-            values = self.scales, self.offsets, self.limits
-            kept, taken = ([np.where(fitting, each, 0) for each in values], [each[channels] for each in values])
-            self._parts[output.dtype.char] = self._part(*kept), self._part(*taken)
-        others, few = self._parts[output.dtype.char]
+            self._parts[output.dtype.char] = self._divide(output.dtype)
+        parts = self._parts[output.dtype.char]
+        if parts is None:
+            return [(self.requantize, (accumulators, output))]
+        others, filled, values, channels, few = parts
         shape = len(output), len(channels)
         sums, outputs = np.empty(shape, accumulators.dtype), np.empty(shape, output.dtype)
-        return [
-            (np.take, (accumulators, channels, 1, sums)),
-            *others.calls(accumulators, output, scratch),
-            (few.requantize, (sums, outputs)),
-            (output.__setitem__, ((slice(None), channels), outputs)),
-        ]
+        program: list[Call] = [(np.take, (accumulators, channels, 1, sums))] if len(channels) else []
+        program += others.calls(accumulators, output, scratch)
+        if len(channels):
+            program += [(few.requantize, (sums, outputs)), (output.__setitem__, ((slice(None), channels), outputs))]
+        return [*program, (output.__setitem__, ((slice(None), filled), values))]
 
-    def _part(self, scales: Array, offsets: Array, limits: Array) -> Requantizer:
-        return replace(self, scales=scales, offsets=offsets, limit=limits)
+    def _divide(self, dtype: np.dtype[Any]) -> _Parts | None:
+        """Divide the channels by how they are requantized; None if all are by the definition."""
+        fitting = self.fitting(dtype)
+        constant, outputs = self.constants()
+        filled, channels = np.flatnonzero(constant & ~fitting), np.flatnonzero(~constant & ~fitting)
+        if len(channels) and (self.rounding is Rounding.UP or len(channels) * _SLOWER > len(fitting)):
+            return None
+        values = self.scales, self.offsets, self.limits
+        scales, offsets, limits = (np.where(fitting, each, 0) for each in values)
+        others = replace(self, scales=scales, offsets=offsets, limit=limits)
+        scales, offsets, limits = (each[channels] for each in values)
+        few = replace(self, scales=scales, offsets=offsets, limit=limits)
+        return _Parts(others, filled, outputs[filled].astype(dtype), channels, few)
 
     def takes_scaled(self, dtype: np.dtype[Any]) -> bool:
         """Return whether the weights may be multiplied by the output factors beforehand, so that accumulators come already

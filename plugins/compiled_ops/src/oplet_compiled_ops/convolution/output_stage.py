@@ -161,8 +161,10 @@ def _scaling(requantizer: Requantization, kind: np.dtype, largest: float) -> _Sc
             served |= fitting
     if not served.all():
         channel = int(np.argmin(served))
+        if limits[channel] > largest:
+            return f"the sums of channel {channel} may reach {limits[channel]:.4g}; it adds up to {largest:.4g} exactly."
         return (
-            f"the sums of channel {channel}, up to {limits[channel]:.3g}, or their factor, {factors[channel]:.3g}, are too large."
+            f"the sums of channel {channel}, up to {limits[channel]:.4g}, times {factors[channel]:.4g} are not exact in float64."
         )
     return _Scaling(rounding, offsets, factors, above, below)
 

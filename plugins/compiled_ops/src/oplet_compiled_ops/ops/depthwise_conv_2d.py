@@ -35,7 +35,7 @@ def plan(context: Context, node: Node) -> Bind:
     elif isinstance(layer, QuantizedLayer):
         finish = quantized_finishing(layer, False)
     if isinstance(finish, str):
-        ensure(not node.absorbed, "its kernel reads no border that is not there.")
+        ensure(not node.absorbed, finish or "its kernel reads no border that is not there.")
         geometry = Geometry(plain.batch, plain.height, plain.width, 1, source.shape[3], filters)
         return plan_direct_layer(context, node, geometry, layer, finish)
 
