@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oplet import Node, Tensor
+from oplet import Node, Tensor, checkpoint
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.requantization import Requantization, Rounding
 from oplet.schema.enums import ActivationFunctionType
@@ -21,6 +21,8 @@ __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
 
 #: The most vectors of a panel; panels read the table to their end.
 _WIDEST = 4
+#: Channels whose thresholds are found at a time.
+_AT_ONCE = 256
 #: Bytes of a table per channel of integers.
 _ROW_BYTES = 28
 
@@ -150,9 +152,11 @@ def _scaling(requantizer: Requantization, kind: np.dtype, largest: float) -> _Sc
             offsets, factors = np.where(constant, 0, offsets), np.where(constant, 0.0, factors)
             above, below = np.where(constant, steps, above), np.where(constant, steps, below)
         served |= constant
-        if rounding != AWAY and kind.itemsize == 1 and len(rest := np.flatnonzero(held & ~served)):
-            some_above, some_below, served[rest] = middle_thresholds(requantizer, rest)
-            above[rest], below[rest] = some_above, some_below
+        hard = np.flatnonzero(held & ~served & (rounding != AWAY and kind.itemsize == 1))
+        for start in range(0, len(hard), _AT_ONCE):
+            checkpoint()
+            some = hard[start : start + _AT_ONCE]
+            above[some], below[some], served[some] = middle_thresholds(requantizer, some)
         if rounding != AWAY and not served.all() and (served | fitting).all():
             rounding = FLOOR
             exact = ~served
