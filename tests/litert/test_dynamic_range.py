@@ -294,3 +294,22 @@ def test_layers_of_constants_are_computed_in_each_way_too() -> None:
     for kind in (OpResolverType.AUTO, OWN, OpResolverType.AUTO):
         [folded] = run_op(model, experimental_op_resolver_type=kind)
         np.testing.assert_array_equal(folded, run_op(fed, inputs[0], experimental_op_resolver_type=kind)[0])
+
+
+@pytest.mark.parametrize(("scale", "zero_point"), [(0.0, 0), (1e-39, 0), (0.02, 3)])
+@pytest.mark.parametrize("op", ["FULLY_CONNECTED", "BATCH_MATMUL"])
+def test_what_xnnpack_claims_and_then_refuses_has_the_numbers_of_litert_s_own_kernels(
+    litert: LiteRT, engine: list[str], op: str, scale: float, zero_point: int
+) -> None:
+    draw = Drawing(1)
+    weights = draw.weights(TensorType.INT8, (12, 12), 0, single=True)[0]._replace(scale=[scale], zero_point=[zero_point])
+    options = FullyConnectedOptions() if op == "FULLY_CONNECTED" else BatchMatMulOptions()
+    out = Spec("float32", [3, 12])
+    model = one_op_model(op, [Spec("float32", [3, 12]), weights], [out], options, version=4)
+    case = Case(model, [[draw.values(3, 12)]])
+    # Scales of a BATCH_MATMUL are checked before it is claimed.
+    assert litert.run(case, "AUTO", seconds=30).kind == ("refused" if op == "FULLY_CONNECTED" or zero_point else "ran")
+    answer = litert.run(case, OWN.name, seconds=30)
+    for kind in (OpResolverType.AUTO, OWN):
+        found = run_op(model, *case.steps[0], plugins=engine, experimental_op_resolver_type=kind)[0]
+        np.testing.assert_array_equal(found, answer.outputs[0][0])
