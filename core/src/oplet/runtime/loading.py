@@ -50,7 +50,11 @@ _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
 
 class OpResolverType(Enum):
-    """LiteRT's names of kernel sets. oplet has one set of kernels, which each of these names stands for."""
+    """LiteRT's names of kernel sets, of which oplet has one set that computes as LiteRT's do.
+
+    They differ where LiteRT's answers hang on it: AUTO and BUILTIN give those of its default, in which a delegate, XNNPACK, runs most
+    layers of floats and integer weights (dynamic-range quantization); the others those of its own kernels.
+    """
 
     AUTO = 0
     BUILTIN = 1

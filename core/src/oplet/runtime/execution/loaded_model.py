@@ -170,7 +170,7 @@ class LoadedModel:
     def _plan_key(self) -> tuple[Any, ...]:
         """The settings that have to be equal for another interpreter of the model to take over this one's arrays and thunks."""
         session = self.session
-        return session.resolver, session.num_threads, session.kept, session.limits
+        return session.resolver, session.num_threads, session.default_delegates, session.kept, session.limits
 
     def _loaded_anew(self) -> Subgraph:
         """Return the model's only subgraph, loaded once more as the file has it."""

@@ -19,7 +19,7 @@ from oplet.kernels.activations import CLAMPS, float_activation_range
 from oplet.kernels.windows import Axis
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import HybridLayer, QuantizedLayer
-from oplet_compiled_ops.convolution.row_quantization import AROUND, QUANTIZE_ROWS, SYMMETRIC
+from oplet_compiled_ops.convolution.row_quantization import QUANTIZE_ROWS, quantization_of
 from oplet_compiled_ops.elementwise.fixed_point import scaled, scaling_table
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
@@ -240,7 +240,7 @@ def plan_direct_layer(
         arrays = flat(quantized.data), rows, sums, table, scales, flat(node.outputs[0].data)
         return thunk(
             [
-                Step(QUANTIZE_ROWS, [(values, integers, scales, AROUND if layer.asymmetric else SYMMETRIC)]),
+                Step(QUANTIZE_ROWS, [(values, integers, scales, quantization_of(layer))]),
                 Step(kernel, [(*arrays, 0, 0, *bounds, *geometry.words)]),
             ]
         )
