@@ -50,11 +50,7 @@ _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
 
 class OpResolverType(Enum):
-    """LiteRT's names of kernel sets, of which oplet has one set that computes as LiteRT's do.
-
-    They differ where LiteRT's answers hang on it: AUTO and BUILTIN give those of its default, in which a delegate, XNNPACK, runs most
-    layers of floats and integer weights (dynamic-range quantization); the others those of its own kernels.
-    """
+    """LiteRT's names of kernel sets, of which oplet has one: whose numbers it gives, by `Context.default_delegates` (AUTO, BUILTIN)."""
 
     AUTO = 0
     BUILTIN = 1
