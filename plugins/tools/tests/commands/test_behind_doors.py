@@ -141,6 +141,11 @@ def test_the_newer_api_is_answered_by_its_package_or_refused_with_the_command_th
             module = importlib.import_module(name)
             assert module.__spec__ is not None
             assert module.__spec__.origin == "oplet", name
+        from ai_edge_litert.compiled_model import CompiledModel
+        from ai_edge_litert.options import CpuOptions
+
+        assert CompiledModel.__module__.startswith("oplet_compiled_model")
+        assert CpuOptions().num_threads == 0
 
 
 def test_an_answer_of_the_newer_api_has_what_its_package_has(monkeypatch: pytest.MonkeyPatch) -> None:

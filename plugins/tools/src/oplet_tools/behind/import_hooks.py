@@ -154,9 +154,10 @@ class ImportHooks(MetaPathFinder, Loader):
         answer = answer_of(spec.name)
         if answer is not None:
             module = ModuleType(spec.name, f"{spec.name}, answered by oplet.")
-            module.__dict__.update(
-                {name: value for name, value in vars(answer).items() if not name.startswith("__") or name == "__all__"}
-            )
+            names = (
+                name for name in dir(answer) if not name.startswith("__") or name == "__all__"
+            )  # a companion forwards its names
+            module.__dict__.update({name: getattr(answer, name) for name in names})
             return module
         if spec.submodule_search_locations is None:
             names = {name: value for name, value in self._names.items() if name != "Analyzer"}
