@@ -154,10 +154,9 @@ class ImportHooks(MetaPathFinder, Loader):
         answer = answer_of(spec.name)
         if answer is not None:
             module = ModuleType(spec.name, f"{spec.name}, answered by oplet.")
-            names = (
-                name for name in dir(answer) if not name.startswith("__") or name == "__all__"
-            )  # a companion forwards its names
-            module.__dict__.update({name: getattr(answer, name) for name in names})
+            # A companion forwards its names: they are in dir(), not in vars().
+            told = [name for name in dir(answer) if not name.startswith("__") or name == "__all__"]
+            module.__dict__.update({name: getattr(answer, name) for name in told})
             return module
         if spec.submodule_search_locations is None:
             names = {name: value for name, value in self._names.items() if name != "Analyzer"}
