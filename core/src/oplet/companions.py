@@ -31,13 +31,17 @@ KNOWN: Final = {
     "gpu_options": "oplet-compiled-model",
     "hardware_accelerator": "oplet-compiled-model",
     "intel_openvino_options": "oplet-compiled-model",
+    "metrics_interface": "oplet-tools",
+    "metrics_portable": "oplet-tools",
     "option_utils": "oplet-compiled-model",
     "options": "oplet-compiled-model",
     "predictor": "oplet-predictor",
     "qualcomm_options": "oplet-compiled-model",
     "ray": "oplet-ray",
+    "schema_py_generated": "oplet-tools",
     "tensor_buffer": "oplet-compiled-model",
     "testing": "oplet-testing",
+    "tools": "oplet-tools",
     "tuning": "oplet-tools",
 }
 
