@@ -229,6 +229,8 @@ class ModelRuntime:
         self.session.ensure_unlocked()
         tensor = find_tensor(self.subgraphs, tensor_index, subgraph_index)
         array = as_tensor_value(tensor, value)
+        if self.subgraphs[subgraph_index].absorption.has_no(tensor):
+            return  # as where it has memory: it is computed before anything reads it
         if not tensor.has_data:
             raise TensorError("Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first")
         if tensor.is_constant:

@@ -220,7 +220,7 @@ class StoredPlan:
         if self._made is None and not self._make():
             return False
         arena, steps = cast("tuple[NDArray[np.uint8], list[Callable[[], None]]]", self._made)
-        subgraph.execution_plan = list(facts["execution_plan"])
+        subgraph.reorder(list(facts["execution_plan"]))
         subgraph.last_use = dict(facts["last_use"])
         for index, absorbed, main in facts["absorbing"]:
             node = subgraph.nodes[index]
@@ -293,6 +293,7 @@ class StoredPlan:
     def undo(self, subgraph: Subgraph) -> None:
         """Take shapes, types and memory of the plan from the subgraph's tensors: the subgraph is not prepared any more."""
         subgraph.absorption.end()
+        subgraph.restore_order()
         for tensor in subgraph.tensors:
             if tensor.allocation is not _CONSTANT:
                 tensor.set_memory(None)
