@@ -122,3 +122,16 @@ def test_what_is_set_in_between_is_computed_anew(plugins: Any, model: Any, shape
     ):
         with pytest.raises(TensorError):
             interpreter.set_tensor(MIDDLE, wrong)
+
+
+@pytest.mark.parametrize("plugins", ENGINES.values(), ids=ENGINES)
+def test_a_tensor_of_a_refused_resize_has_no_memory_to_set(plugins: Any) -> None:
+    forget_plans()
+    interpreter = Interpreter(model_content=layer_before_concatenation(), plugins=plugins)
+    interpreter.allocate_tensors()
+    interpreter.resize_tensor_input(X, (2, 3, 3, 4))
+    interpreter.resize_tensor_input(Z, (12,))
+    with pytest.raises(PrepareError):
+        interpreter.allocate_tensors()
+    with pytest.raises(TensorError, match="allocate_tensors"):
+        interpreter.set_tensor(MIDDLE, np.zeros((4, 5), np.float32))

@@ -231,7 +231,8 @@ class ModelRuntime:
         array = as_tensor_value(tensor, value)
         if self.subgraphs[subgraph_index].absorption.has_no(tensor):
             return  # as where it has memory: it is computed before anything reads it
-        if not tensor.has_data:
+        # After a refused resize, a tensor may have a new shape and the memory of before.
+        if not tensor.has_data or tensor.data.shape != array.shape:
             raise TensorError("Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first")
         if tensor.is_constant:
             raise TensorError(f"Cannot set tensor: {tensor} is a constant.")

@@ -54,7 +54,8 @@ def _numbered_rows(rows: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return what `_numbered` does, of long rows; one with a NaN is a value of its own."""
     charge(rows.nbytes + 300 * len(rows))
     known: dict[Any, int] = {}
-    first, numbers = [], np.empty(len(rows), np.intp)
+    first: list[int] = []
+    numbers = np.empty(len(rows), np.intp)
     for number, row in enumerate(paced(rows, max(1, PORTION // rows.shape[1]))):
         if rows.dtype == object:
             key: Any = tuple(row)
