@@ -25,7 +25,7 @@ BUDGET = {
     "plugins/coral_ops": 550,
     "plugins/example_delegate": 300,
     "plugins/flex_delegate": 2_200,
-    "plugins/flex_ops": 16_500,
+    "plugins/flex_ops": 16_530,
     "plugins/larq_ops": 900,
     "plugins/litert_delegate": 1_600,
     "plugins/litert_shim": 200,
