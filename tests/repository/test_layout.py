@@ -244,17 +244,19 @@ def test_only_compiled_kernels_wrap_the_builtin_ones() -> None:
 COMPILED, NUMPY = (ROOT / "plugins" / name / "src" / f"oplet_{name}" for name in ("compiled_ops", "builtin_ops"))
 
 
+ELSEWHERE = ("oplet_larq_ops", "oplet_mediapipe_ops")
+
+
 def test_compiled_kernels_hold_on_to_what_the_builtin_ones_make_public() -> None:
     """Registrations of operators, the table of versions, and the kit."""
     for path in COMPILED.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             taken = [alias.name for alias in node.names] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
-            assert not [n for n in taken if n.startswith(("oplet_builtin_ops.", "oplet_mediapipe_ops"))], f"{path}:{node.lineno}"
-            if module.startswith("oplet_mediapipe_ops"):  # only where that package is installed
-                assert (module.rpartition(".")[0], taken) == ("oplet_mediapipe_ops.ops", ["REGISTRATION"]), (
-                    f"{path}:{node.lineno}"
-                )
+            assert not [n for n in taken if n.startswith(("oplet_builtin_ops.", *ELSEWHERE))], f"{path}:{node.lineno}"
+            if module.partition(".")[0] in ELSEWHERE:  # only where that package is installed
+                room = f"{module.partition('.')[0]}.ops"
+                assert (module.rpartition(".")[0], taken) == (room, ["REGISTRATION"]), f"{path}:{node.lineno}"
             if module.partition(".")[0] == "oplet_builtin_ops":
                 public = {"oplet_builtin_ops": ["VERSIONS"], "oplet_builtin_ops.ops": ["REGISTRATION"]}
                 public["oplet_builtin_ops.ops.custom"] = ["REGISTRATION"]
@@ -278,7 +280,7 @@ def test_a_compiled_kernel_loads_no_numpy_kernel_but_the_one_that_it_stands_for(
     for path in (COMPILED / "ops").rglob("[!_]*.py"):
         operator = ".".join(path.relative_to(COMPILED).with_suffix("").parts)
         own = f"oplet_builtin_ops.{operator}"
-        if own not in graph:  # it stands for one of oplet_mediapipe_ops, whose models have convolutions
+        if own not in graph:  # it stands for one of another package, whose models have convolutions
             own = "oplet_builtin_ops.ops.conv_2d"
         assert not reach(f"oplet_compiled_ops.{operator}") - reach(own), path.stem
 

@@ -32,7 +32,7 @@ KNOWN: Final = {
         "ThreadedAsyncKernel reconcile_attributes uncovered_attributes",
         "oplet-ray": "ray",
         "oplet-testing": "testing",
-        "oplet-tools": "processes python_process tuning",
+        "oplet-tools": "metrics_interface metrics_portable processes python_process schema_py_generated tools tuning",
     }.items()
     for name in names.split()
 }

@@ -49,7 +49,7 @@ class Interpreter(Variables, Descriptions):
         experimental_delegates: delegates to apply, in order; `load_delegate` makes them from names. "auto" for the fastest of the
             installed kernels and delegates: measured once for this model on this machine, then read from a cache; see `choice`.
         num_threads: the number of threads that kernels may use, at least 1; 1 if None.
-        experimental_op_resolver_type: accepted for compatibility; see `OpResolverType`.
+        experimental_op_resolver_type: whose numbers kernels give where LiteRT's default and its own kernels differ; see `OpResolverType`.
         experimental_preserve_all_tensors: keep every intermediate tensor's value readable after `invoke`.
         experimental_disable_delegate_clustering: keep the original order of nodes when partitions are cut.
         experimental_default_delegate_latest_features: accepted for compatibility; there is no default delegate.
@@ -111,6 +111,7 @@ class Interpreter(Variables, Descriptions):
     ) -> None:
         check_types(experimental_op_resolver_type, num_threads)
         model = open_model(model_path, model_content, use_mmap)
+        default_delegates = experimental_op_resolver_type.name in ("AUTO", "BUILTIN")
         shares_plans = op_resolver is None and not checks
         changes = (
             experimental_delegates
@@ -118,6 +119,7 @@ class Interpreter(Variables, Descriptions):
             or limits
             or checkpoint_folder is not None
             or experimental_preserve_all_tensors
+            or not default_delegates
             or release_dynamic_tensors
         )
         is_usual = shares_plans and not changes and num_threads in (None, 1) and not isinstance(plugins, Sequence)
@@ -138,6 +140,7 @@ class Interpreter(Variables, Descriptions):
                 model_path,
                 model_content,
                 num_threads=num_threads,
+                experimental_op_resolver_type=OpResolverType.AUTO if default_delegates else experimental_op_resolver_type,
                 experimental_preserve_all_tensors=experimental_preserve_all_tensors,
                 experimental_disable_delegate_clustering=experimental_disable_delegate_clustering,
                 experimental_disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
@@ -156,6 +159,7 @@ class Interpreter(Variables, Descriptions):
             profiler=profiler,
             limits=bounds,
         )
+        session.default_delegates = default_delegates
         session.release_dynamic_tensors = release_dynamic_tensors
         session.checks = checks
         session.checkpoint_folder = None if checkpoint_folder is None else os.fspath(checkpoint_folder)
@@ -173,6 +177,7 @@ class Interpreter(Variables, Descriptions):
             runtime.subgraphs,
             lambda: session.resolver,
             choice=choice,
+            default_delegates=default_delegates,
             compress_zero_points=experimental_compress_quantization_zero_points,
         )
         if is_new:

@@ -48,7 +48,7 @@ _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
 
 class OpResolverType(Enum):
-    """LiteRT's names of kernel sets. oplet has one set of kernels, which each of these names stands for."""
+    """LiteRT's names of kernel sets, of which oplet has one: whose numbers it gives, by `Context.default_delegates` (AUTO, BUILTIN)."""
 
     AUTO = 0
     BUILTIN = 1

@@ -278,6 +278,7 @@ class Subgraph:
         self.absorption = Absorption()
         self.origin: Subgraph | None = None
         self.stored: Stored | None = None
+        self._orders: tuple[list[int], list[int]] | None = None  # the plan before nodes were moved, and after
 
     @property
     def is_dynamic(self) -> bool:
@@ -319,6 +320,18 @@ class Subgraph:
         self.ready = False
         self.generation += 1
         self.absorption.end()
+        self.restore_order()
+
+    def reorder(self, plan: list[int]) -> None:
+        """Run the nodes in the order of `plan`, in which nodes are moved to those that absorb them, until `restore_order`."""
+        self._orders = self.execution_plan, plan
+        self.execution_plan = plan
+
+    def restore_order(self) -> None:
+        """Run the nodes in the model's order, by which the first that is refused is told, as nothing is absorbed any more."""
+        if self._orders is not None and self._orders[1] is self.execution_plan:
+            self.execution_plan = self._orders[0]
+        self._orders = None
 
     def find_last_uses(self) -> None:
         """Compute `last_use`, the position in the execution plan of the last node that reads each tensor."""

@@ -56,6 +56,8 @@ class Registration:
         decomposes: whether it runs a composite by its decomposition; the runtime may then put the decomposition's nodes in the place of
             the node, so that delegates see them. Of STABLEHLO_COMPOSITE alone.
         differences: one sentence on how its results differ from LiteRT's; "" where they do not.
+        remark: `remark(node, default_delegates) -> str`: what `explain()` adds on how the kernel computes a node, "" for nothing;
+            `default_delegates` is that of the kernel's context.
         library: the path of the compiled library that its methods call, "" if there is none; reports show its name, and locks and
             builds include it.
         provenance: the package that it comes from; the resolver fills it in.
@@ -81,6 +83,7 @@ class Registration:
     limits: NodeLimits | None = None
     decomposes: bool = False
     differences: str = ""
+    remark: Callable[[Node, bool], str] | None = None
     library: str = ""
     provenance: Provenance = _APPLICATION
 

@@ -48,6 +48,7 @@ class KernelContext(Context):
         self.session = session
         self.subgraph = subgraph
         self.num_threads = session.num_threads
+        self.default_delegates = session.default_delegates
         self.checkpoint_folder = session.checkpoint_folder
         self.preparing = False
         self.asked: Node | None = None

@@ -108,7 +108,7 @@ class BoundPlan(NamedTuple):
             node.absorbed = tuple(subgraph.nodes[other.index] for other in absorbing.absorbed)
             node.main = None if absorbing.main is None else subgraph.nodes[absorbing.main.index]
             subgraph.absorption.nodes.append(node)
-        subgraph.execution_plan = old.execution_plan[:]
+        subgraph.reorder(old.execution_plan[:])
         memory.take_over(self.memory, tensors)
         (segment,) = old.segments
         taken = Segment(segment.end, [subgraph.nodes[node.index] for node in segment.nodes], [])

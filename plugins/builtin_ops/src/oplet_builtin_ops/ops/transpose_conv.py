@@ -37,6 +37,7 @@ from oplet_builtin_ops.layers.quantized_layer import (
 from oplet_builtin_ops.layers.scattering import Scatter
 from oplet_builtin_ops.layers.weights import ensure_bias, weight_data
 from oplet_builtin_ops.layers.windows import Strip, Windows
+from oplet_builtin_ops.layers.xnnpack_claims import follows_claim, remark
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 _FLOATS = {TensorType.FLOAT32: np.float32, TensorType.FLOAT64: np.float64}
@@ -61,7 +62,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
     ensure(weights.ndim == 4 and weights.size > 0, f"the filters {weights} must have 4 dimensions, none of them zero.")
     ensure(source.shape[3] == weights.shape[3], f"{source} and the filters {weights} must have the same last dimension.")
-    layer = _layer(node)
+    layer = _layer(context, node)
     if layer is not None and not isinstance(layer, QuantizedLayer):
         layer.add_scratch(context)
     node.prepared = layer, None, None
@@ -75,7 +76,7 @@ def prepare(context: Context, node: Node) -> None:
     node.prepared = layer, scatter, tensors
 
 
-def _layer(node: Node) -> QuantizedLayer | HybridLayer | None:
+def _layer(context: Context, node: Node) -> QuantizedLayer | HybridLayer | None:
     """Check types and quantization; return the plan of a layer with integer weights, None for float weights."""
     _, weights, source = node.inputs[:3]
     bias, output = node.optional_input(3), node.outputs[0]
@@ -86,7 +87,7 @@ def _layer(node: Node) -> QuantizedLayer | HybridLayer | None:
         ensure_bias(bias, filters, TensorType.FLOAT32)
         if weights.type == TensorType.FLOAT32:
             return None
-        return HybridLayer(node, source, weights, bias, 0, True, activation, source.shape[0])
+        return HybridLayer(node, source, weights, bias, 0, True, activation, source.shape[0], follows_claim(context, node))
     zero_point = 0
     if source.type == TensorType.UINT8:
         zero_point = weights.zero_point
@@ -220,6 +221,7 @@ REGISTRATION = takes_halves(
         bind=bind,
         pure=True,
         types=_SOURCES,
+        remark=remark,
         differences="with VALID padding an output smaller than what the input covers is cut off, as JAX means it; XNNPACK gives another "
         "shape than the one asked for, and the other kernels refuse it",
     ),

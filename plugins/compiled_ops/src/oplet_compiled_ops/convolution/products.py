@@ -317,6 +317,6 @@ def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer
     added = (lambda: layer.row_sums() * -128) if integer and adds_128() else None
     finish = quantized_finishing(layer, integer, added)
     filters = layer.weights.shape[layer.axis]
-    if finish is None:
-        return plan_direct_layer(context, node, Geometry(*windows, 1, filters), layer)
+    if isinstance(finish, str):
+        return plan_direct_layer(context, node, Geometry(*windows, 1, filters), layer, finish)
     return plan_tiles(context, node, windows, filters, layer.rows, lambda: finish, integer=integer, pad=pad)

@@ -133,6 +133,16 @@ class Entry:
         self._floats = [not ndim and dtype.kind == "f" for dtype, ndim in self._kinds]
         self._has_arrays = any(ndim for _, ndim in self._kinds)
 
+    @property
+    def pointers(self) -> list[int]:
+        """The slots that are addresses or may be: of arrays, and integers, but no lengths and no floats."""
+        found, at = [], 0
+        for (_, ndim), is_float in zip(self._kinds, self._floats):
+            if not is_float:
+                found.append(at)
+            at += 1 + ndim
+        return found
+
     def function(self) -> Callable[..., Any]:
         """Return a Python function that takes the kernel's arguments (arrays and numbers) and runs the machine code."""
         if self._direct:

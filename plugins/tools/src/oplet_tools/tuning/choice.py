@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -120,7 +121,7 @@ def settings_in_key(keywords: Mapping[str, Any], prefer: Preference) -> list[str
         prefer: the plugins that the user prefers.
     """
     defaults = {name: parameter.default for name, parameter in signature(Interpreter.__init__).parameters.items()}
-    changed = {name for name, value in keywords.items() if isinstance(value, bool) and value != defaults.get(name)}
+    changed = {name for name, value in keywords.items() if isinstance(value, (bool, Enum)) and value != defaults.get(name)}
     return [*prefer.names, *(f"{op}={name}" for op, name in prefer.by_op), *sorted(changed - _IRRELEVANT)]
 
 

@@ -54,13 +54,16 @@ def get_file_contents(path: Path, *, offset: int = 0, size: int = 0) -> memoryvi
     Raises:
         OSError: the file cannot be read.
     """
-    with open(path, "rb") as file:
-        before = offset % mmap.ALLOCATIONGRANULARITY
+    before = offset % mmap.ALLOCATIONGRANULARITY
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         try:
-            length = size + before if size else 0
-            mapped = mmap.mmap(file.fileno(), length, access=mmap.ACCESS_COPY, offset=offset - before)
-            return memoryview(mapped)[before:]
-        except (OSError, ValueError):  # a special file, an empty one
+            mapped = mmap.mmap(descriptor, size + before if size else 0, access=mmap.ACCESS_COPY, offset=offset - before)
+        finally:
+            os.close(descriptor)
+        return memoryview(mapped)[before:]
+    except (OSError, ValueError):  # a special file, an empty one
+        with open(path, "rb") as file:
             file.seek(offset)
             return memoryview(bytearray(file.read(size) if size else file.read()))
 
