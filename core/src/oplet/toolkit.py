@@ -31,7 +31,6 @@ _HOMES = {
     "CONTROL_DEPENDENCIES": "oplet.model.control_dependencies",
     "bytes_needed": "oplet.model.save.sizes",
     "decode_control_dependencies": "oplet.model.control_dependencies",
-    "encode_control_dependencies": "oplet.model.control_dependencies",
     "entry_subgraphs": "oplet.model.reachability",
     "made_tensors": "oplet.model.reachability",
     "named_subgraphs": "oplet.model.reachability",

@@ -11,7 +11,6 @@ from oplet.model.builders.operator_options import misspelt_operator as misspelt_
 from oplet.model.builders.operator_options import options_class as options_class
 from oplet.model.control_dependencies import CONTROL_DEPENDENCIES as CONTROL_DEPENDENCIES
 from oplet.model.control_dependencies import decode_control_dependencies as decode_control_dependencies
-from oplet.model.control_dependencies import encode_control_dependencies as encode_control_dependencies
 from oplet.model.files.atomic_write import atomic_write as atomic_write
 from oplet.model.files.atomic_write import check_target as check_target
 from oplet.model.files.atomic_write import is_special as is_special
