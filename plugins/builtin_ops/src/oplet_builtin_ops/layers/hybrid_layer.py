@@ -18,7 +18,7 @@ from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric, quantize_to_even
 from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
 from oplet_builtin_ops.layers.quantized_layer import as_rows, exact_type, weight_scales, widest_sum
-from oplet_builtin_ops.layers.weights import sums_and_widest, weight_data
+from oplet_builtin_ops.layers.weights import sums_and_widths, weight_data
 
 __all__ = ["HybridLayer"]
 
@@ -70,8 +70,8 @@ class HybridLayer:
         def largest() -> tuple[float, float]:
             if not self.weights.is_constant:
                 return (most := widest_sum(self.weights, depth, None)), most
-            sums, widest = sums_and_widest(self.integers())
-            return widest, float(np.absolute(sums).max(initial=0))
+            sums, widths = sums_and_widths(self.integers())
+            return float(widths.max(initial=0)), float(np.absolute(sums).max(initial=0))
 
         widest, largest_sum = self.node.cached(("largest sums", self.axis), [self.weights], largest)
         # With a zero point, activations reach over 255 steps: positive weights take part of them, and negative ones the rest.
