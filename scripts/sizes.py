@@ -39,7 +39,7 @@ BUDGET = {
     "plugins/signal_ops": 1_700,
     "plugins/testing": 2_400,
     "plugins/text_ops": 6_400,
-    "plugins/tools": 23_150,
+    "plugins/tools": 23_200,
 }
 
 
