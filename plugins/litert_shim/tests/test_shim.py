@@ -159,7 +159,7 @@ def test_what_is_refused_says_so_in_a_sentence(tmp_path: Path) -> None:
         """
         import json
         told = []
-        for name in ("ai_edge_litert.aot", "ai_edge_litert._pywrap_tfl_calibration"):
+        for name in ("ai_edge_litert.aot", "ai_edge_litert.pywrap_genai_ops"):
             try:
                 __import__(name)
             except ModuleNotFoundError as error:
@@ -170,7 +170,7 @@ def test_what_is_refused_says_so_in_a_sentence(tmp_path: Path) -> None:
     )
     assert [sentence.split(",")[0] for sentence in found] == [
         "ai_edge_litert.aot is not answered by oplet",
-        "ai_edge_litert._pywrap_tfl_calibration is not answered by oplet",
+        "ai_edge_litert.pywrap_genai_ops is not answered by oplet",
     ]
 
 

@@ -129,7 +129,7 @@ class CompiledModel:
         environment = environment or Environment.create()
         environment.capsule  # noqa: B018  # which a closed one refuses
         threads = threads_of(options)
-        int(options.hardware_accelerators)
+        int(options.hardware_accelerators)  # a ValueError before the model is opened, as in LiteRT
         try:
             interpreter = Interpreter(**source, num_threads=threads, experimental_op_resolver_type=kernels_of(options))
         except OpletError as error:

@@ -22,6 +22,7 @@ import pytest
 from tests.places import SHARED
 
 from oplet import ModelBuilder
+from oplet.errors import OpletError
 from oplet_tools.behind import doors
 from oplet_tools.behind.import_hooks import intercept_imports
 from oplet_tools.behind.litert_names import UsageReport
@@ -101,7 +102,7 @@ def test_small_modules_versions_and_distributions_are_answered_where_litert_is_m
     [
         ("ai_edge_litert.aot", "ai-edge-litert is not installed: pip install ai-edge-litert brings it"),
         ("ai_edge_litert.tools.model_utils", "ai-edge-litert is not installed"),
-        ("ai_edge_litert._pywrap_tfl_calibration", "through the address of LiteRT's C\\+\\+ interpreter; read them with"),
+        ("ai_edge_litert.pywrap_genai_ops", "it registers C\\+\\+ kernels with LiteRT's C\\+\\+ interpreter"),
         ("pycoral.utils", "make the interpreter with tflite_runtime.interpreter, which oplet answers"),
     ],
 )
@@ -116,12 +117,20 @@ def test_what_cannot_be_answered_is_one_sentence_in_the_error_and_in_the_last_li
         assert find_spec("pycoral") is None  # who only asks hears that it is missing
 
 
+@pytest.mark.parametrize("name", ["InvokeWithCalibration", "get_memory_usage"])
+def test_the_calibration_of_c_plus_plus_is_refused_where_it_is_used_as_quantizers_import_it_anyway(name: str) -> None:
+    with hooks():
+        calibration = importlib.import_module("ai_edge_litert._pywrap_tfl_calibration")
+        with pytest.raises(OpletError, match="through the address of LiteRT's C\\+\\+ interpreter; read them with"):
+            getattr(calibration, name)(*([0, 0] if name == "InvokeWithCalibration" else []))
+
+
 @pytest.mark.skipif(not LITERT, reason="needs ai-edge-litert")
 def test_with_litert_installed_its_own_modules_are_told_and_those_that_run_models_are_refused() -> None:
     with hooks() as imports:
         assert importlib.import_module("ai_edge_litert.schema_py_generated").ModelT is not None
         importlib.import_module("ai_edge_litert.tools.flatbuffer_utils")
-        for name in ("_pywrap_tfl_calibration", "pywrap_genai_ops"):
+        for name in ("_pywrap_tensorflow_lite_calibration_wrapper", "pywrap_genai_ops"):
             with pytest.raises(ImportError, match="is not answered by oplet"):
                 importlib.import_module(f"ai_edge_litert.{name}")
         assert importlib.import_module("ai_edge_litert.metrics_portable").TFLiteMetrics is metrics.TFLiteMetrics

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import typing
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 import flatbuffers
@@ -112,6 +114,15 @@ def test_a_table_written_field_by_field_has_the_bytes_of_litert_s() -> None:
     assert (tensor.ShapeSignatureIsNone(), tensor.ShapeSignatureLength(), tensor.Quantization()) == (True, 0, None)
     with pytest.raises(TypeError, match=r"TensorT.__init__\(\) takes shape, type"):
         schema.TensorT(shapes=[1])
+
+
+@needs_litert
+def test_all_that_programs_take_of_the_module_is_there() -> None:
+    from ai_edge_litert.tools import flatbuffer_utils as theirs
+
+    names = {name for name, value in vars(theirs).items() if not name.startswith("_") and not isinstance(value, ModuleType)}
+    missing = {name for name in names - set(dir(flatbuffer_utils)) if not hasattr(typing, name)}
+    assert missing == {"OptsT"}  # of type checkers
 
 
 @needs_litert

@@ -111,9 +111,8 @@ def _apply_for(interpreter: Interpreter, kind: HardwareAccelerator, applied: lis
             interpreter.modify_graph_with_delegate(delegate)
         except OpletError as error:
             reasons.append(f"{entry.name}: {text_of(error)}")
-            if not isinstance(
-                error, DelegateLoadError | DelegateApplicationError | PluginError
-            ):  # the graph is without delegates now
+            # After any other error the graph is without delegates.
+            if not isinstance(error, DelegateLoadError | DelegateApplicationError | PluginError):
                 for earlier in applied:
                     interpreter.modify_graph_with_delegate(earlier)
             continue

@@ -24,6 +24,7 @@ STAND_INS = {
     "ai_edge_litert.metrics_portable": "oplet_tools.behind.stand_ins.metrics",
     "ai_edge_litert.tools.benchmark_litert_model": "oplet_tools.behind.stand_ins.tools.benchmark_litert_model",
     "ai_edge_litert.tools.mmap_utils": "oplet_tools.behind.stand_ins.tools.mmap_utils",
+    "ai_edge_litert._pywrap_tfl_calibration": "oplet_tools.behind.stand_ins.calibration",
     "ai_edge_litert._pywrap_analyzer_wrapper": "oplet_tools.behind.stand_ins.analyzer",
     "tflite_runtime.metrics_interface": "oplet_tools.behind.stand_ins.metrics",
     "tflite_runtime.metrics_portable": "oplet_tools.behind.stand_ins.metrics",
@@ -57,8 +58,6 @@ COMPANIONS = tuple(
 #: Modules that oplet does not answer though LiteRT is installed, as they would run models in LiteRT itself or take its C++ objects: why, and
 #: what to do.
 _REFUSED = {
-    "ai_edge_litert._pywrap_tfl_calibration": "it reads tensors through the address of LiteRT's C++ interpreter; read them with "
-    "Interpreter(experimental_preserve_all_tensors=True) and get_tensor(), or run the calibration without `oplet behind`",
     "ai_edge_litert._pywrap_litert_interpreter_wrapper": "it is LiteRT's C++ interpreter; use ai_edge_litert.interpreter, which oplet answers",
     "ai_edge_litert._pywrap_tensorflow_lite_calibration_wrapper": "it runs models in LiteRT's C++ interpreter; calibrate without `oplet behind`",
     "ai_edge_litert.pywrap_genai_ops": "it registers C++ kernels with LiteRT's C++ interpreter; oplet's kernels come as packages, which "

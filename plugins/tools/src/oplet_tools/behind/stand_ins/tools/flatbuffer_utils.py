@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
+import pathlib
 import random
 import re
 import struct
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import flatbuffers
 import numpy as np
@@ -51,6 +51,30 @@ _TYPES = (
 _of: Any = schema_fb
 globals().update({name: getattr(_of, name) for name in _TYPES})
 
+Path = str | pathlib.Path
+BufferType = mmap_utils.BufferType
+Endiness = Literal["little", "big"]
+
+
+class Packed(Protocol):
+    """A reader of a table, for type checkers."""
+
+    @classmethod
+    def GetRootAs(cls, buf: BufferType, offset: int = 0) -> Any:
+        """Return the table that is the root of bytes."""
+
+
+class Packable(Protocol):
+    """The object of a table, for type checkers."""
+
+    def Pack(self, builder: flatbuffers.Builder) -> Any:
+        """Write the object; return where it lies."""
+
+    @classmethod
+    def InitFromObj(cls, operatorCode: Packed) -> Any:
+        """Return the object of a table that a reader reads."""
+
+
 _TYPE_NAMES: dict[int, str] = {value: name for name, value in vars(_of.TensorType).items() if not name.startswith("_")}
 #: Bytes of an element of the types that have several, by the name of the type.
 _WIDTHS = {
@@ -83,12 +107,12 @@ def get_builtin_code_from_operator_code(opcode: Any) -> int:
     return int(max(opcode.builtinCode, opcode.deprecatedBuiltinCode))
 
 
-def convert_bytearray_to_object(model_bytearray: mmap_utils.BufferType) -> Any:
+def convert_bytearray_to_object(model_bytearray: BufferType) -> Any:
     """Return the object of a model's bytes, as they are."""
     return _of.ModelT.InitFromPackedBuf(model_bytearray)
 
 
-def read_model(input_tflite_file: str | Path) -> Any:
+def read_model(input_tflite_file: Path) -> Any:
     """Return the object of a model's file, as `read_model_from_bytearray` does.
 
     Raises:
@@ -98,7 +122,7 @@ def read_model(input_tflite_file: str | Path) -> Any:
     return read_model_from_bytearray(mmap_utils.get_file_contents(input_tflite_file))
 
 
-def read_model_from_bytearray(model_bytearray: mmap_utils.BufferType) -> Any:
+def read_model_from_bytearray(model_bytearray: BufferType) -> Any:
     """Return the object of a model's bytes, with all constants in it, one empty buffer, and lists that can be changed.
 
     Raises:
@@ -123,7 +147,7 @@ def read_model_from_bytearray(model_bytearray: mmap_utils.BufferType) -> Any:
     return model
 
 
-def _outside(data: mmap_utils.BufferType, offset: int, size: int) -> Any:
+def _outside(data: BufferType, offset: int, size: int) -> Any:
     """Return bytes of a file that lie behind its FlatBuffer."""
     if offset + size > len(data):
         raise ValueError(
@@ -162,7 +186,7 @@ def _make_lists(value: Any) -> Any:
     return value
 
 
-def read_model_with_mutable_tensors(input_tflite_file: str | Path) -> Any:
+def read_model_with_mutable_tensors(input_tflite_file: Path) -> Any:
     """Return the object of a model's file, whose constants can be changed too.
 
     Raises:
@@ -172,7 +196,7 @@ def read_model_with_mutable_tensors(input_tflite_file: str | Path) -> Any:
     return copy.deepcopy(read_model(input_tflite_file))
 
 
-def convert_object_to_bytearray(model_object: Any, extra_buffer: mmap_utils.BufferType = b"") -> Any:
+def convert_object_to_bytearray(model_object: Any, extra_buffer: BufferType = b"") -> Any:
     """Return the bytes of a model's object, and further ones behind them."""
     builder = flatbuffers.Builder(1024)
     builder.Finish(model_object.Pack(builder), file_identifier=b"TFL3")
@@ -180,7 +204,7 @@ def convert_object_to_bytearray(model_object: Any, extra_buffer: mmap_utils.Buff
     return written + extra_buffer if extra_buffer else written
 
 
-def write_model(model_object: Any, output_tflite_file: str | Path) -> None:
+def write_model(model_object: Any, output_tflite_file: Path) -> None:
     """Write a model's object to a file.
 
     Raises:
@@ -189,7 +213,7 @@ def write_model(model_object: Any, output_tflite_file: str | Path) -> None:
     if sys.byteorder == "big":
         model_object = copy.deepcopy(model_object)
         byte_swap_tflite_model_obj(model_object, "big", "little")
-    Path(output_tflite_file).write_bytes(convert_object_to_bytearray(model_object))
+    pathlib.Path(output_tflite_file).write_bytes(convert_object_to_bytearray(model_object))
 
 
 def strip_strings(model: Any) -> None:
@@ -249,20 +273,20 @@ def opcode_to_name(model: Any, op_code: int) -> str | None:
     return next((name for name, value in vars(_of.BuiltinOperator).items() if value == number), None)
 
 
-def xxd_output_to_bytes(input_cc_file: str | Path) -> bytes:
+def xxd_output_to_bytes(input_cc_file: Path) -> bytes:
     """Return the bytes of a C++ file that `xxd -i` wrote.
 
     Raises:
         OSError: the file cannot be read.
     """
     found = bytearray()
-    for line in Path(input_cc_file).read_text("utf-8").splitlines():
+    for line in pathlib.Path(input_cc_file).read_text("utf-8").splitlines():
         if listed := re.match(r"\W*(0x[0-9a-fA-F,x ]+)", line):
             found += bytes(int(each, 16) for each in listed[1].split(",") if each.strip())
     return bytes(found)
 
 
-def xxd_output_to_object(input_cc_file: str | Path) -> Any:
+def xxd_output_to_object(input_cc_file: Path) -> Any:
     """Return the object of a model in a C++ file that `xxd -i` wrote.
 
     Raises:
@@ -271,7 +295,7 @@ def xxd_output_to_object(input_cc_file: str | Path) -> Any:
     return convert_bytearray_to_object(xxd_output_to_bytes(input_cc_file))
 
 
-def byte_swap_buffer_content(buffer: Any, chunksize: int, from_endiness: str, to_endiness: str) -> None:
+def byte_swap_buffer_content(buffer: Any, chunksize: int, from_endiness: Endiness, to_endiness: Endiness) -> None:
     """Change the order of bytes in a buffer of elements of `chunksize` bytes."""
     data = bytes(buffer.data)
     if from_endiness != to_endiness:
@@ -279,7 +303,7 @@ def byte_swap_buffer_content(buffer: Any, chunksize: int, from_endiness: str, to
     buffer.data = data
 
 
-def byte_swap_string_content(buffer: Any, from_endiness: Any, to_endiness: Any) -> None:
+def byte_swap_string_content(buffer: Any, from_endiness: Endiness, to_endiness: Endiness) -> None:
     """Change the order of bytes in the numbers before a buffer's strings: how many there are, and where they begin and end."""
     data = bytes(buffer.data)
     count = int.from_bytes(data[:4], from_endiness) + 2
@@ -287,7 +311,7 @@ def byte_swap_string_content(buffer: Any, from_endiness: Any, to_endiness: Any) 
     buffer.data = b"".join(number.to_bytes(4, to_endiness) for number in numbers) + data[4 * count :]
 
 
-def byte_swap_tflite_model_obj(model: Any, from_endiness: str, to_endiness: str) -> None:
+def byte_swap_tflite_model_obj(model: Any, from_endiness: Endiness, to_endiness: Endiness) -> None:
     """Change the order of bytes in a model's constants, by the types of the tensors that have them."""
     done: set[int] = set()
     for graph in model.subgraphs if model is not None else []:
@@ -305,7 +329,7 @@ def byte_swap_tflite_model_obj(model: Any, from_endiness: str, to_endiness: str)
             done.add(index)
 
 
-def byte_swap_tflite_buffer(tflite_model: mmap_utils.BufferType | None, from_endiness: str, to_endiness: str) -> Any:
+def byte_swap_tflite_buffer(tflite_model: BufferType | None, from_endiness: Endiness, to_endiness: Endiness) -> Any:
     """Return a model's bytes with another order of bytes in its constants; None of None."""
     if tflite_model is None:
         return None
