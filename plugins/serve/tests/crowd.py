@@ -179,11 +179,15 @@ def _left_requests(port: int) -> Callable[[], None]:
     return ask
 
 
+def _marked(count: int) -> bytes:
+    """A request with a text of so many combining marks."""
+    marks = "".join(random.choices("\u0301\u0316\u0334", k=count))
+    tensor = {"name": "input_0", "datatype": "BYTES", "shape": [1], "data": ["a" + marks]}
+    return json.dumps({"inputs": [tensor]}, ensure_ascii=False).encode()
+
+
 def _marks(port: int) -> Callable[[], None]:
-    marks = "".join(random.choices("\u0301\u0316\u0334", k=_MARKS))
-    body = json.dumps(
-        {"inputs": [{"name": "x", "datatype": "BYTES", "shape": [1], "data": ["a" + marks]}]}, ensure_ascii=False
-    ).encode()
+    body = _marked(_MARKS)
     return lambda: _post(port, "marks", body)
 
 
@@ -277,6 +281,7 @@ def _percentiles(times: list[float]) -> tuple[float, float]:
 def run(folder: Path, seconds: float) -> Told:
     """Serve the models of a folder, and let the clients ask for so many seconds."""
     with served(folder_of(folder), *BOUNDS) as server:
+        assert server.ask("POST", "/v2/models/marks/infer", _marked(9))[0] == 200
         _honest(server, min(2.0, seconds))
         alone, _, wrong = _honest(server, max(2.0, seconds / 4))
         before = _memory(server)
