@@ -205,8 +205,15 @@ MAKERS: dict[str, Callable[[int], Layer]] = {
     "TRANSPOSE_CONV": transpose_conv,
     "BATCH_MATMUL": batch_matmul,
 }
-#: How many layers are drawn: enough for each edge of the rule to come in several of them.
-COUNT = 80
+#: The layers that are drawn: enough for each edge of the rule to come in some of them, and many.
+FEW, MANY = range(30), range(30, 150)
+
+
+@pytest.fixture(params=[FEW, pytest.param(MANY, marks=pytest.mark.sweep)], ids=["few", "many"])
+def numbers(request: pytest.FixtureRequest) -> range:
+    """The numbers of the layers to draw."""
+    found: range = request.param
+    return found
 
 
 def distance(found: Array, wanted: Array) -> float:
@@ -228,9 +235,9 @@ def difference_from_own(litert: LiteRT, layer: Layer, found: Array) -> str:
 
 
 @pytest.mark.parametrize("op", list(MAKERS))
-def test_default_answers_are_those_of_litert_s_default(litert: LiteRT, engine: list[str], op: str) -> None:
+def test_default_answers_are_those_of_litert_s_default(litert: LiteRT, engine: list[str], op: str, numbers: range) -> None:
     wrong, claimed = [], 0
-    for number in range(COUNT):
+    for number in numbers:
         layer = MAKERS[op](number)
         found = run_op(layer.model, *layer.feeds, plugins=engine)[0]
         if layer.claimed:
@@ -244,13 +251,15 @@ def test_default_answers_are_those_of_litert_s_default(litert: LiteRT, engine: l
         if different:
             wrong.append(f"{op} {number}: {different}")
     assert not wrong, "; ".join(wrong)
-    assert claimed > COUNT // 3 or op == "DEPTHWISE_CONV_2D"
+    assert claimed > len(numbers) // 3 or op == "DEPTHWISE_CONV_2D"
 
 
 @pytest.mark.parametrize("op", list(MAKERS))
-def test_without_default_delegates_answers_are_those_of_litert_s_own_kernels(litert: LiteRT, engine: list[str], op: str) -> None:
+def test_without_default_delegates_answers_are_those_of_litert_s_own_kernels(
+    litert: LiteRT, engine: list[str], op: str, numbers: range
+) -> None:
     wrong, compared = [], 0
-    for number in range(COUNT):
+    for number in numbers:
         layer = MAKERS[op](number)
         if op == "BATCH_MATMUL" and not layer.exact:
             continue  # LiteRT's own kernel is wrong
@@ -259,12 +268,12 @@ def test_without_default_delegates_answers_are_those_of_litert_s_own_kernels(lit
         if different := difference_from_own(litert, layer, found):
             wrong.append(f"{op} {number}: {different}")
     assert not wrong, "; ".join(wrong)
-    assert compared > COUNT // 4
+    assert compared > len(numbers) // 4
 
 
 @pytest.mark.parametrize("op", list(MAKERS))
-def test_explain_tells_whose_numbers_a_layer_has(litert: LiteRT, op: str) -> None:
-    for number in range(COUNT):
+def test_explain_tells_whose_numbers_a_layer_has(op: str) -> None:
+    for number in (*FEW, *MANY):
         layer = MAKERS[op](number)
         [default] = Interpreter(model_content=layer.model).explain()
         assert ("its numbers are XNNPACK's" in default.why) is layer.claimed, f"{op} {number}: {default.why}"
@@ -275,7 +284,7 @@ def test_explain_tells_whose_numbers_a_layer_has(litert: LiteRT, op: str) -> Non
 
 def test_both_ways_are_there_for_one_model_at_a_time() -> None:
     """Interpreters of one model share packed weights and plans, of which none may bring the other's numbers."""
-    layer = next(layer for layer in map(fully_connected, range(COUNT)) if layer.claimed and layer.feeds[0].size > 1000)
+    layer = next(layer for layer in map(fully_connected, FEW) if layer.claimed and layer.feeds[0].size > 1000)
     kinds = [OpResolverType.AUTO, OWN, OpResolverType.BUILTIN, OpResolverType.BUILTIN_REF] * 2
     answers = [run_op(layer.model, *layer.feeds, experimental_op_resolver_type=kind)[0] for kind in kinds]
     assert not np.array_equal(answers[0], answers[1])
