@@ -5,7 +5,6 @@ conflict.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -32,7 +31,6 @@ class PluginOps(NamedTuple):
     resolver: MutableOpResolver
 
 
-@dataclass(frozen=True)
 class _ConflictEntry(ResolverEntry):
     """An entry for an op that several plugins serve with equal precedence; loading it raises the error that names them."""
 
@@ -120,9 +118,9 @@ class MergedResolver(OpResolver):
             entry = self._choose(op, version).entry
             if entry is None:
                 continue
-            entry = replace(entry, min_version=version, max_version=version)
-            if current is not None and replace(current, min_version=version, max_version=version) == entry:
-                current = replace(current, max_version=version)
+            entry = entry.__replace__(min_version=version, max_version=version)
+            if current is not None and current.__replace__(min_version=version, max_version=version) == entry:
+                current = current.__replace__(max_version=version)
                 continue
             if current is not None:
                 yield current

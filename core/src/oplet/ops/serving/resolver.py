@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
 
 from oplet.errors import ResolverError
@@ -205,7 +204,7 @@ class MutableOpResolver(OpResolver):
         versions = range(entry.min_version, entry.max_version + 1)
         if fallback:
             for version in versions:
-                one = replace(entry, min_version=version, max_version=version)
+                one = entry.__replace__(min_version=version, max_version=version)
                 if (entry.op, version) in self._by_version:
                     self._fallbacks.setdefault((entry.op, version), []).append(one)
                 else:
@@ -227,11 +226,11 @@ class MutableOpResolver(OpResolver):
             provenance: where the entries come from; by default each keeps its own provenance.
         """
         for entry in other.entries():
-            self._put(entry if provenance is None else replace(entry, provenance=provenance))
+            self._put(entry if provenance is None else entry.__replace__(provenance=provenance))
         if isinstance(other, MutableOpResolver):
             for entries in other._fallbacks.values():
                 for entry in entries:
-                    self._put(entry if provenance is None else replace(entry, provenance=provenance), fallback=True)
+                    self._put(entry if provenance is None else entry.__replace__(provenance=provenance), fallback=True)
 
     def find_op(self, op: Op | int, version: int) -> Registration | None:
         key = op_key(op), version

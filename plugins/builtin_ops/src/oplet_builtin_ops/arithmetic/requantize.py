@@ -6,7 +6,6 @@ the definition itself is computed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -43,12 +42,16 @@ class _Storing(NamedTuple):
     step: Array | None
 
 
-@dataclass(frozen=True)
 class Requantizer(Requantization):
     """Requantizes one layer's accumulators, in blocks that stay in the CPU cache."""
 
-    _stores: dict[str, _Storing] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _tiled: dict[tuple[str, int, str], Array] = field(default_factory=dict, init=False, repr=False, compare=False)
+    @cached_property
+    def _stores(self) -> dict[str, _Storing]:
+        return {}
+
+    @cached_property
+    def _tiled(self) -> dict[tuple[str, int, str], Array]:
+        return {}
 
     def calls(self, accumulators: Array, output: Array, scratch: Array, scaled: bool = False) -> list[Call]:
         """Return numpy calls that requantize one block of accumulators into `output`; they may overwrite the accumulators.

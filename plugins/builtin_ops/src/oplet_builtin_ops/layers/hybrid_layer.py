@@ -5,13 +5,13 @@ Numerics: EvalHybrid and EvalHybridPerChannel in tflite/kernels/conv.cc and dept
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
 from oplet.kernels.arrays import Array, Thunk
+from oplet.records import Record
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.blocks import block_scales, block_size, ensure_blocks, follow_xnnpack, from_blocks
 from oplet_builtin_ops.layers.float_layer import FloatFinish
@@ -23,8 +23,7 @@ from oplet_builtin_ops.layers.weights import weight_data
 __all__ = ["HybridLayer"]
 
 
-@dataclass
-class HybridLayer:
+class HybridLayer(Record, frozen=False):
     """Plan of a layer with integer weights and float activations.
 
     Attributes:
@@ -49,13 +48,13 @@ class HybridLayer:
     asymmetric: bool
     activation: ActivationFunctionType
     batches: int
-    even: bool = field(default=False, init=False)
-    scales: Array = field(init=False)
-    compute: TensorType = field(init=False)
-    quantized: Tensor = field(init=False)
-    spare: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
+        self.even = False
+        self.scales: Array
+        self.compute: TensorType
+        self.quantized: Tensor
+        self.spare: Tensor
         channels = self.weights.shape[self.axis]
         depth = self.weights.size // max(1, channels)
         if self.block_size:
