@@ -212,7 +212,7 @@ class MutableOpResolver(OpResolver):
             return
         self._entries.append(entry)
         if isinstance(entry.op, CustomPrefix):
-            self._prefixes = sorted({*self._prefixes, entry.op}, key=lambda key: (-len(key.prefix), key))
+            self._prefixes = sorted({*self._prefixes, entry.op}, key=lambda key: (-len(key.prefix), key.prefix))
             self._loaded.clear()
         for version in versions:
             self._by_version[entry.op, version] = entry
