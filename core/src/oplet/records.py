@@ -1,6 +1,6 @@
-"""Records: classes of fields like those of `dataclasses.dataclass`, which is not used where every model waits for it.
+"""Records and rows: classes of fields like those of `dataclass` and `NamedTuple`, which are not used where every model waits for them.
 
-It writes and compiles the source of each class's methods, which takes a millisecond of each start for each class.
+They write and compile source for each class, a dataclass a method at a time, which takes up to a millisecond of each start.
 """
 
 from __future__ import annotations
@@ -8,14 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 if TYPE_CHECKING:
+    from typing import NamedTuple as Row
+
     from typing_extensions import dataclass_transform
 else:
+    from _collections import _tuplegetter
 
     def dataclass_transform(**_: Any) -> Any:
         return lambda cls: cls
 
 
-__all__ = ["Record"]
+__all__ = ["Record", "Row"]
 
 _Self = TypeVar("_Self", bound="Record")
 
@@ -102,3 +105,54 @@ class Record:
             raise FrozenInstanceError(f"{name} of a {type(self).__name__} does not change; __replace__ makes another one.")
 
         __delattr__ = __setattr__
+
+
+if not TYPE_CHECKING:
+
+    class _RowMeta(type):
+        def __new__(meta, name, bases, namespace):
+            fields = tuple(namespace.get("__annotations__", ()))
+            if bases and fields:
+                namespace["_field_defaults"] = {field: namespace[field] for field in fields if field in namespace}
+                namespace.update({field: _tuplegetter(at, "") for at, field in enumerate(fields)})
+                namespace["_fields"] = namespace["__match_args__"] = fields
+            return super().__new__(meta, name, bases, {"__slots__": (), **namespace})
+
+    class Row(tuple, metaclass=_RowMeta):
+        """Base of tuples with named fields, the class's annotations, as `typing.NamedTuple` makes them.
+
+        Examples:
+            >>> class Size(Row):
+            ...     rows: int
+            ...     columns: int = 1
+            >>> Size(2)._replace(columns=3)
+            Size(rows=2, columns=3)
+        """
+
+        _fields = ()
+        _field_defaults: ClassVar = {}
+
+        def __new__(cls, *values, **named):
+            fields = cls._fields
+            if named or len(values) != len(fields):
+                given = {**cls._field_defaults, **dict(zip(fields, values)), **named}
+                if len(values) > len(fields) or given.keys() != {*fields} or not named.keys().isdisjoint(fields[: len(values)]):
+                    raise TypeError(f"{cls.__name__} takes each of {', '.join(fields)} once.")
+                values = [given[field] for field in fields]
+            return tuple.__new__(cls, values)
+
+        @classmethod
+        def _make(cls, values):
+            return cls(*values)
+
+        def _asdict(self):
+            return dict(zip(self._fields, self))
+
+        def _replace(self, **changes):
+            return type(self)(**{**self._asdict(), **changes})
+
+        def __getnewargs__(self):
+            return tuple(self)
+
+        def __repr__(self):
+            return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._asdict().items())})"

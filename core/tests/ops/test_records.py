@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from oplet import Registration
-from oplet.records import Record
+from oplet.records import Record, Row
 
 
 class Point(Record):
@@ -69,3 +69,35 @@ def test_copies_and_what_dataclasses_offers() -> None:
 def test_records_need_no_dataclasses() -> None:
     code = "import sys, oplet.records; print('dataclasses' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+
+
+class Size(Row):
+    """Rows and columns."""
+
+    rows: int
+    columns: int = 1
+
+    @property
+    def size(self) -> int:
+        return self.rows * self.columns
+
+
+def test_rows_are_named_tuples() -> None:
+    size = Size(2, columns=3)
+    rows, columns = size
+    assert (size, rows, columns, size.rows, size.columns, size.size) == ((2, 3), 2, 3, 2, 3, 6)
+    assert (Size(2), Size._make([2, 3]), size._replace(rows=4), size._asdict()) == (
+        (2, 1),
+        (2, 3),
+        (4, 3),
+        {"rows": 2, "columns": 3},
+    )
+    assert repr(size) == "Size(rows=2, columns=3)"
+    assert pickle.loads(pickle.dumps(size)) == copy.deepcopy(size) == size
+    assert not hasattr(size, "__dict__")
+
+
+@pytest.mark.parametrize(("values", "named"), [((), {}), ((1, 2, 3), {}), ((1,), {"rows": 1}), ((1,), {"depth": 1})])
+def test_values_that_fit_no_field_of_a_row_are_refused(values: tuple[int, ...], named: dict[str, int]) -> None:
+    with pytest.raises(TypeError, match="Size takes .*rows.*columns"):
+        Size(*values, **named)

@@ -6,18 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
 
 from oplet.errors import OpConflictError
 from oplet.ops.serving.entry import Op, ResolverEntry, op_key, op_label
 from oplet.ops.serving.registration import Provenance, Registration
 from oplet.ops.serving.resolver import MutableOpResolver, OpResolver
 from oplet.plugins.selection import PREFER_VARIABLE, Preference, normalised
+from oplet.records import Row
 
 __all__ = ["MergedResolver", "PluginOps"]
 
 
-class PluginOps(NamedTuple):
+class PluginOps(Row):
     """The ops of one plugin.
 
     Attributes:
@@ -40,7 +40,7 @@ class _ConflictEntry(ResolverEntry):
         raise OpConflictError(self.error)
 
 
-class _Choice(NamedTuple):
+class _Choice(Row):
     entry: ResolverEntry | None
     why: str
 

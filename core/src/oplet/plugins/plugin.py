@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from oplet.errors import OpletError, PluginError, failures, text_of
 from oplet.ops.serving.provenance import Provenance
 from oplet.plugins.selection import normalised
+from oplet.records import Row
 from oplet.schema.enums import BuiltinOperator
 from oplet.texts import logger_of
 
@@ -52,7 +53,7 @@ def warn(text: str, *arguments: object) -> None:
     logger_of("oplet.plugins").warning(text, *arguments)
 
 
-class PluginInfo(NamedTuple):
+class PluginInfo(Row):
     """Information on a plugin, as `oplet plugins` shows it.
 
     Attributes:
@@ -92,7 +93,7 @@ class PluginInfo(NamedTuple):
         return {**self._asdict(), "ops": ops}
 
 
-class PluginOutline(NamedTuple):
+class PluginOutline(Row):
     """What is known of a plugin without importing it; the other attributes are `PluginInfo`'s.
 
     Attributes:

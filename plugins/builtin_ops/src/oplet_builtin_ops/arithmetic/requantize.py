@@ -7,13 +7,14 @@ the definition itself is computed.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from oplet.kernels.arrays import Array
 from oplet.kernels.fixed_point import clip
 from oplet.kernels.requantization import Requantization, Rounding
+from oplet.records import Row
 from oplet_builtin_ops.layers.program import Call, convert, repeated, repeats
 
 __all__ = ["Requantizer"]
@@ -24,7 +25,7 @@ _UNSIGNED: Final = {size: np.dtype(f"u{size}") for size in (1, 2, 4)}
 _SIGN_BITS: Final = {size: np.array(-(1 << (8 * size - 1)), f"i{size}") for size in (4, 8)}
 
 
-class _Storing(NamedTuple):
+class _Storing(Row):
     """How scaled accumulators become integers of one output type: shifted, clamped, stored, and moved by a step.
 
     Attributes:

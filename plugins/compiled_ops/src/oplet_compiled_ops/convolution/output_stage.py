@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from oplet import Node, Tensor
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.requantization import Requantization, Rounding
+from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_compiled_ops.library.levels import LANES
@@ -24,7 +24,7 @@ _WIDEST = 4
 _ROW_BYTES = 28
 
 
-class Finishing(NamedTuple):
+class Finishing(Row):
     """Parameters of a kernel's output stage: what becomes of its sums (bias, rescaling, clamp). See `emitting.vectors.Finish`.
 
     Attributes:

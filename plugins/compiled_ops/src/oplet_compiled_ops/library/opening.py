@@ -10,7 +10,9 @@ import ctypes
 import functools
 import os
 import sys
-from typing import Any, NamedTuple
+from typing import Any
+
+from oplet.records import Row
 
 __all__ = [
     "SUFFIX",
@@ -38,7 +40,7 @@ class MissingKernelError(Exception):
     """Raised where there is no machine code for a kernel: none for this machine, or none of its constants; numpy serves the node."""
 
 
-class OpenLibrary(NamedTuple):
+class OpenLibrary(Row):
     """An open library of kernels.
 
     Attributes:
