@@ -65,15 +65,11 @@ class Record:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         names, state = self.__match_args__, self.__dict__
+        state.update(self._defaults)
         state.update(zip(names, values))
-        if len(values) > len(names) or not state.keys().isdisjoint(named):
-            raise TypeError(f"{type(self).__name__} takes each of {', '.join(names)} once.")
         state.update(named)
-        for name, default in self._defaults.items():
-            state.setdefault(name, default)
-        if state.keys() != {*names}:
-            wrong = " and ".join(sorted(state.keys() ^ {*names}))
-            raise TypeError(f"{type(self).__name__} takes {', '.join(names)}; it was given none of, or too much: {wrong}.")
+        if len(values) > len(names) or state.keys() != {*names} or not named.keys().isdisjoint(names[: len(values)]):
+            raise TypeError(f"{type(self).__name__} takes each of {', '.join(names)} once.")
         self.__post_init__()
 
     def __post_init__(self) -> None:

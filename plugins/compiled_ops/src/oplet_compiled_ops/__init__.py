@@ -6,6 +6,7 @@ and with it numba, is imported when a model needs it.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from oplet import hookimpl
@@ -132,9 +133,11 @@ VERSIONS: dict[str, tuple[int, int]] = {name: BUILTIN_VERSIONS[name] for name in
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
     """Register the operators; a module is imported at its operator's first use."""
-    from importlib.util import find_spec
-
+    name = "oplet_mediapipe_ops"
+    has_mediapipe = name in sys.modules or any(  # without importlib.util
+        finder.find_spec(name, None) for finder in sys.meta_path if hasattr(finder, "find_spec")
+    )
     for name, (first, last) in VERSIONS.items():
         resolver.add_builtin(name, f"oplet_compiled_ops.ops.{name.lower()}:REGISTRATION", first, last)
-    for name, (module, first, last) in (CUSTOM | MEDIAPIPE if find_spec("oplet_mediapipe_ops") else CUSTOM).items():
+    for name, (module, first, last) in (CUSTOM | MEDIAPIPE if has_mediapipe else CUSTOM).items():
         resolver.add_custom(name, f"oplet_compiled_ops.ops.custom.{module}:REGISTRATION", first, last)

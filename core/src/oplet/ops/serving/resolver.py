@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from oplet.errors import ResolverError
 from oplet.ops.composite import Composite
 from oplet.ops.custom_prefix import CustomPrefix
 from oplet.ops.serving.entry import Op, ResolverEntry, check_methods, op_key, op_label
 from oplet.ops.serving.registration import Provenance, Registration
-from oplet.ops.serving.type_limits import TypeLimit
 from oplet.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from oplet.ops.serving.type_limits import TypeLimit
 
 __all__ = ["ChainOpResolver", "MutableOpResolver", "OpResolver"]
 
@@ -216,8 +219,9 @@ class MutableOpResolver(OpResolver):
             self._loaded.clear()
         for version in versions:
             self._by_version[entry.op, version] = entry
-            self._fallbacks.pop((entry.op, version), None)
-            self._loaded.pop((entry.op, version), None)
+            if self._fallbacks or self._loaded:  # neither is there while a plugin registers its ops
+                self._fallbacks.pop((entry.op, version), None)
+                self._loaded.pop((entry.op, version), None)
 
     def add_all(self, other: OpResolver, provenance: Provenance | None = None) -> None:
         """Add every entry of another resolver; they replace entries of the same op and version.
