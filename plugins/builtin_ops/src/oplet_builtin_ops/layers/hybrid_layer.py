@@ -15,7 +15,6 @@ from oplet.records import Record
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.blocks import block_scales, block_size, ensure_blocks, follow_xnnpack, from_blocks
 from oplet_builtin_ops.layers.float_layer import FloatFinish
-from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric, quantize_to_even
 from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
 from oplet_builtin_ops.layers.quantized_layer import as_rows, exact_type, weight_scales, widest_sum
 from oplet_builtin_ops.layers.weights import weight_data
@@ -118,6 +117,8 @@ class HybridLayer(Record, frozen=False):
         shape = self.batches, self.source.size // max(1, self.batches)
         if not self.source.size:
             return []
+        from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric, quantize_to_even
+
         scales = np.empty(self.batches, np.float32)
         quantize = quantize_to_even if self.even else quantize_asymmetric if self.asymmetric else quantize_symmetric
         values, target, spare = (t.data.reshape(shape) for t in (self.source, self.quantized, self.spare))
