@@ -14,11 +14,15 @@ from scripts.import_graph import import_graph, imports, knots, modules
 from tests.children import run_child
 from tests.places import ROOT
 
+from oplet_testing import one_op_model
+from oplet_testing.one_op import Spec
+
 CORE = ROOT / "core" / "src" / "oplet"
 #: Ground floor first; a module imports from its own floor and those before it. "oplet" is `oplet/__init__.py`, which names what is below
 #: it; who stands above may import from it.
 TOWER = (
     "texts",
+    "records",
     "errors",
     "installed",
     "hookimpl",
@@ -193,8 +197,8 @@ def test_no_module_of_the_core_or_of_what_was_cut_from_it_is_longer_than_can_be_
 
 #: The packages that are made of what the core offers to authors of tools.
 TOOLS = ("predictor", "compiled_model", "testing", "tools", "build")
-#: The public modules of the core, with the modules in them, and those that only `TOOLS` may import.
-PUBLIC, FOR_TOOLS = ("errors", "kernels", "schema"), ("interpreter", "texts", "toolkit", "versions")
+#: The public modules of the core, with the modules in them (and `records`, for the packages here), and those that only `TOOLS` may import.
+PUBLIC, FOR_TOOLS = ("errors", "kernels", "records", "schema"), ("interpreter", "texts", "toolkit", "versions")
 
 
 @pytest.mark.parametrize(
@@ -326,6 +330,24 @@ Interpreter(model_content=one_op_model("TRANSPOSE", [Spec("float32", [2, 3]), np
 """
     loaded = {m for m in modules_after(code) if m.startswith("oplet_builtin_ops.ops.")}
     assert loaded == {"oplet_builtin_ops.ops.transpose"}
+
+
+def test_the_first_answer_of_a_process_waits_for_no_slow_module() -> None:
+    code = """
+import numpy as np
+from oplet import Interpreter
+model = bytes.fromhex("{}")
+plugins = ["oplet-builtin-ops", "oplet-compiled-ops"]
+interpreter = Interpreter(model_content=model, plugins=plugins, num_threads=1)
+interpreter.allocate_tensors()
+interpreter.invoke()
+"""
+    model = one_op_model("ADD", [Spec("float32", [2, 64])] * 2, [Spec("float32", [2, 64])])
+    loaded = modules_after(code.format(model.hex())) - modules_after("import numpy")
+    slow = {"dataclasses", "hashlib", "importlib.metadata", "importlib_metadata", "inspect", "ml_dtypes", "pathlib", "pluggy"}
+    assert not loaded & slow
+    assert "oplet_compiled_ops.ops.add" in loaded
+    assert len({name for name in loaded if name.partition(".")[0].startswith("oplet")}) <= 150
 
 
 SHIPPED = [p for d in (CORE, *(ROOT / "plugins").glob("*/src")) for p in d.rglob("*.py")]

@@ -17,7 +17,6 @@ Source: tflite/kernels/internal/quantization_util.cc, tflite/kernels/internal/co
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any, Final
@@ -33,6 +32,7 @@ from oplet.kernels.fixed_point import (
     multiply_rounding_up,
     quantize_multipliers,
 )
+from oplet.records import Record
 
 __all__ = ["Requantization", "Rounding"]
 
@@ -52,8 +52,7 @@ _NARROW: Final = (Rounding.DOUBLE, Rounding.UP)
 _GROUP: Final = 8
 
 
-@dataclass(frozen=True)
-class Requantization:
+class Requantization(Record):
     """Parameters that turn a layer's integer accumulators into its quantized outputs.
 
     Attributes:
@@ -82,7 +81,10 @@ class Requantization:
     low: int
     high: int
     rounding: Rounding = Rounding.DOUBLE
-    _fitting: dict[str, NDArray[np.bool_]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def _fitting(self) -> dict[str, NDArray[np.bool_]]:
+        return {}
 
     def requantize(self, accumulators: Array, output: Array) -> None:
         """Requantize in 64-bit integers, the exact definition: it holds for all accumulators, and wraps around where C++ does on

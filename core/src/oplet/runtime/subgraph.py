@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from oplet.ops.serving.absorbing import Absorption
 from oplet.ops.serving.joining import Touched, joined
 from oplet.ops.shared_values import Derived
 from oplet.ops.tensor import Allocation, Tensor
+from oplet.records import Row
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
@@ -167,7 +168,7 @@ class Stored(Protocol):
         """Leave the plan's memory and thunks to the model's next interpreter in this process; return False if they may not be."""
 
 
-class InlinedPiece(NamedTuple):
+class InlinedPiece(Row):
     """The nodes and tensors made of a composite's decomposition in the calling subgraph, to run in the composite's place.
 
     Attributes:

@@ -6,6 +6,7 @@ is imported when a model needs it.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from oplet import hookimpl
@@ -135,10 +136,14 @@ VERSIONS: dict[str, tuple[int, int]] = {name: BUILTIN_VERSIONS[name] for name in
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
     """Register the operators; a module is imported at its operator's first use."""
-    from importlib.util import find_spec
-
     for name, (first, last) in VERSIONS.items():
         resolver.add_builtin(name, f"oplet_compiled_ops.ops.{name.lower()}:REGISTRATION", first, last)
-    for operators in (CUSTOM, *(theirs for package, theirs in ELSEWHERE.items() if find_spec(package))):
+    for operators in (CUSTOM, *(theirs for package, theirs in ELSEWHERE.items() if _is_installed(package))):
         for name, (module, first, last) in operators.items():
             resolver.add_custom(name, f"oplet_compiled_ops.ops.custom.{module}:REGISTRATION", first, last)
+
+
+def _is_installed(package: str) -> bool:
+    """Return whether a package can be imported; without importlib.util, which takes long to import itself."""
+    finders = (finder.find_spec for finder in sys.meta_path if hasattr(finder, "find_spec"))
+    return package in sys.modules or any(find(package, None) for find in finders)

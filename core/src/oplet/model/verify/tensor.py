@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from oplet.errors import ModelError
 from oplet.model.model import Model
 from oplet.model.save.sizes import ELEMENT_BITS, LARGEST, MAX_RANK, bytes_needed
-from oplet.model.verify.sparsity import verify_sparsity
 from oplet.ops.strings import string_offsets
 from oplet.schema import tables
 from oplet.schema.columns import Columns, LazyTables, Vectors
@@ -137,6 +136,8 @@ class TensorRules:
         if tensor.is_variable and (tensor.external_buffer or data is not None):
             raise ModelError(f"{what} is a variable tensor with buffer or external buffer. It's not supported now.")
         if tensor.sparsity is not None:
+            from oplet.model.verify.sparsity import verify_sparsity
+
             stored = model.tensor_bytes(tensor)
             verify_sparsity(tensor.sparsity, shape, tensor.type, 0 if stored is None else stored.size, what)
         elif data is not None:

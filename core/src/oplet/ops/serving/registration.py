@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from oplet.ops.composite import Composite
@@ -13,6 +12,7 @@ from oplet.ops.custom_prefix import CustomPrefix
 from oplet.ops.node import Node, Thunk
 from oplet.ops.serving.node_limits import NodeLimits
 from oplet.ops.serving.provenance import Provenance
+from oplet.records import Record
 from oplet.schema.enums import BuiltinOperator, TensorType
 
 __all__ = ["Provenance", "Registration", "Thunk"]
@@ -22,8 +22,7 @@ __all__ = ["Provenance", "Registration", "Thunk"]
 _APPLICATION = Provenance()
 
 
-@dataclass(frozen=True)
-class Registration:
+class Registration(Record):
     """The identity and the methods of an op. One of `invoke` and `bind` is required, all others are optional.
 
     Attributes:
@@ -101,7 +100,7 @@ class Registration:
         """Return a copy with the op, version and package under which a resolver serves it."""
         if isinstance(op, Composite):
             code = BuiltinOperator.STABLEHLO_COMPOSITE
-            return replace(self, builtin_code=code, custom_name=op.name, version=version, provenance=provenance)
+            return self.__replace__(builtin_code=code, custom_name=op.name, version=version, provenance=provenance)
         if isinstance(op, (str, CustomPrefix)):
-            return replace(self, custom_name=str(op), version=version, provenance=provenance)
-        return replace(self, builtin_code=op, version=version, provenance=provenance)
+            return self.__replace__(custom_name=str(op), version=version, provenance=provenance)
+        return self.__replace__(builtin_code=op, version=version, provenance=provenance)

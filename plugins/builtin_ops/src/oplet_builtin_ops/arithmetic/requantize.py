@@ -6,15 +6,15 @@ which it does not are computed by the definition itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from oplet.kernels.arrays import Array
 from oplet.kernels.fixed_point import clip
 from oplet.kernels.requantization import Requantization, Rounding
+from oplet.records import Row
 from oplet_builtin_ops.layers.program import Call, convert, repeated, repeats
 
 __all__ = ["Requantizer"]
@@ -27,7 +27,7 @@ _SLOWER: Final = 4
 _SIGN_BITS: Final = {size: np.array(-(1 << (8 * size - 1)), f"i{size}") for size in (4, 8)}
 
 
-class _Storing(NamedTuple):
+class _Storing(Row):
     """How scaled accumulators become integers of one output type: shifted, clamped, stored, and moved by a step.
 
     Attributes:
@@ -45,7 +45,7 @@ class _Storing(NamedTuple):
     step: Array | None
 
 
-class _Parts(NamedTuple):
+class _Parts(Row):
     """Channels that are requantized in different ways.
 
     Attributes:
@@ -63,13 +63,20 @@ class _Parts(NamedTuple):
     few: Requantizer
 
 
-@dataclass(frozen=True)
 class Requantizer(Requantization):
     """Requantizes one layer's accumulators, in blocks that stay in the CPU cache."""
 
-    _stores: dict[str, _Storing] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _tiled: dict[tuple[str, int, str], Array] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _parts: dict[str, _Parts | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    @cached_property
+    def _stores(self) -> dict[str, _Storing]:
+        return {}
+
+    @cached_property
+    def _tiled(self) -> dict[tuple[str, int, str], Array]:
+        return {}
+
+    @cached_property
+    def _parts(self) -> dict[str, _Parts | None]:
+        return {}
 
     def calls(self, accumulators: Array, output: Array, scratch: Array, scaled: bool = False) -> list[Call]:
         """Return numpy calls that requantize one block of accumulators into `output`; they may overwrite the accumulators.
@@ -142,9 +149,9 @@ class Requantizer(Requantization):
             return None
         values = self.scales, self.offsets, self.limits
         scales, offsets, limits = (np.where(fitting, each, 0) for each in values)
-        others = replace(self, scales=scales, offsets=offsets, limit=limits)
+        others = self.__replace__(scales=scales, offsets=offsets, limit=limits)
         scales, offsets, limits = (each[channels] for each in values)
-        few = replace(self, scales=scales, offsets=offsets, limit=limits)
+        few = self.__replace__(scales=scales, offsets=offsets, limit=limits)
         return _Parts(others, filled, outputs[filled].astype(dtype), channels, few)
 
     def takes_scaled(self, dtype: np.dtype[Any]) -> bool:

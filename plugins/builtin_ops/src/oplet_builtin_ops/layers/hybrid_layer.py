@@ -5,17 +5,16 @@ Numerics: EvalHybrid and EvalHybridPerChannel in tflite/kernels/conv.cc and dept
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
 from oplet.kernels.arrays import Array, Thunk
+from oplet.records import Record
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.blocks import block_scales, block_size, ensure_blocks, follow_xnnpack, from_blocks
 from oplet_builtin_ops.layers.float_layer import FloatFinish
-from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric, quantize_to_even
 from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
 from oplet_builtin_ops.layers.quantized_layer import as_rows, exact_type, weight_scales, widest_sum
 from oplet_builtin_ops.layers.weights import sums_and_widths, weight_data
@@ -23,8 +22,7 @@ from oplet_builtin_ops.layers.weights import sums_and_widths, weight_data
 __all__ = ["HybridLayer"]
 
 
-@dataclass
-class HybridLayer:
+class HybridLayer(Record, frozen=False):
     """Plan of a layer with integer weights and float activations.
 
     Attributes:
@@ -50,12 +48,12 @@ class HybridLayer:
     activation: ActivationFunctionType
     batches: int
     even: bool = False
-    scales: Array = field(init=False)
-    compute: TensorType = field(init=False)
-    quantized: Tensor = field(init=False)
-    spare: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
+        self.scales: Array
+        self.compute: TensorType
+        self.quantized: Tensor
+        self.spare: Tensor
         channels = self.weights.shape[self.axis]
         depth = self.weights.size // max(1, channels)
         if self.block_size:
@@ -124,6 +122,8 @@ class HybridLayer:
         shape = self.batches, self.source.size // max(1, self.batches)
         if not self.source.size:
             return []
+        from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric, quantize_to_even
+
         scales = np.empty(self.batches, np.float32)
         quantize = quantize_to_even if self.even else quantize_asymmetric if self.asymmetric else quantize_symmetric
         values, target, spare = (t.data.reshape(shape) for t in (self.source, self.quantized, self.spare))

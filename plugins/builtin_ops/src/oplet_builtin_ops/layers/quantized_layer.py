@@ -5,7 +5,6 @@ Numerics: PopulateConvolutionQuantizationParams and GetQuantizedConvolutionMulti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 
@@ -16,6 +15,7 @@ from oplet.kernels.activations import activation_range
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import ensure_scale, quotient
 from oplet.kernels.requantization import Rounding
+from oplet.records import Record
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
@@ -159,8 +159,7 @@ def exact_type(bound: float) -> TensorType:
     return TensorType.FLOAT32 if bound <= 2.0**24 else TensorType.FLOAT64
 
 
-@dataclass
-class QuantizedLayer:
+class QuantizedLayer(Record, frozen=False):
     """Checked plan of a layer with integer weights and activations, with the parameters of its kernel.
 
     Attributes:
@@ -193,13 +192,13 @@ class QuantizedLayer:
     zero_point: int = 0
     centred: bool = False
     as_int8: bool = False
-    bounds: Array = field(init=False)
-    scratch: Tensor = field(init=False)
-    folds: bool = field(default=False, init=False)
-    _requantizer: Requantizer | None = field(default=None, init=False, repr=False)
-    _sums: Array | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self.scratch: Tensor
+        self.folds = False
+        self._requantizer: Requantizer | None = None
+        self._sums: Array | None = None
+
         def widths() -> Array:
             if not self.weights.is_constant:
                 channels = self.weights.shape[self.axis]

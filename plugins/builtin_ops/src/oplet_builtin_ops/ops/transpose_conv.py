@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.windows import transposed_axis
+from oplet.records import Row
 from oplet.schema.options import TransposeConvOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.float_layer import FloatFinish
@@ -43,7 +44,7 @@ _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.IN
 _FLOATS = {TensorType.FLOAT32: np.float32, TensorType.FLOAT64: np.float64}
 
 
-class _Scratch(NamedTuple):
+class _Scratch(Row):
     centred: Any
     stamps: Any
     sums: Any

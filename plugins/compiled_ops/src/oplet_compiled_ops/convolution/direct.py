@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, decline
 from oplet.kernels.activations import CLAMPS, float_activation_range
 from oplet.kernels.windows import Axis
+from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import HybridLayer, QuantizedLayer
 from oplet_compiled_ops.convolution.row_quantization import QUANTIZE_ROWS, quantization_of
@@ -45,7 +46,7 @@ _inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False)
 _contracting: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False, fastmath={"contract"})
 
 
-class Geometry(NamedTuple):
+class Geometry(Row):
     """Sizes, strides and padding of a layer that decide which inputs an output's filter taps read.
 
     Attributes:

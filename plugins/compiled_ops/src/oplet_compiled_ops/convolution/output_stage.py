@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from oplet import Node, Tensor, checkpoint
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.requantization import Requantization, Rounding
+from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_compiled_ops.convolution.thresholds import middle_thresholds
@@ -27,7 +27,7 @@ _AT_ONCE = 256
 _ROW_BYTES = 28
 
 
-class Finishing(NamedTuple):
+class Finishing(Row):
     """Parameters of a kernel's output stage: what becomes of its sums (bias, rescaling, clamp). See `emitting.vectors.Finish`.
 
     Attributes:
@@ -106,7 +106,7 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[]
     return Finishing(8 * kind.itemsize, *made, rows, (float(requantizer.low), float(high), float(requantizer.zero_point)))
 
 
-class _Scaling(NamedTuple):
+class _Scaling(Row):
     """How sums become outputs: the rounding, one of `library.rounding`'s constants, and the numbers of each channel."""
 
     rounding: int

@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, charge, checkpoint, decline
 from oplet.kernels.activations import CLAMPS
 from oplet.kernels.windows import Axis, Windows2D
+from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer
@@ -46,7 +47,7 @@ _KEPT = 1 << 14
 _AT_ONCE = 1 << 24
 
 
-class Layout(NamedTuple):
+class Layout(Row):
     """Where windows lie in memory: each window is `runs` runs of consecutive values, at the same offsets from the window's start.
 
     Attributes:

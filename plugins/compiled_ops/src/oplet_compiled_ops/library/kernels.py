@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import re
 import struct
 import weakref
@@ -16,6 +15,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+
+try:
+    from _blake2 import blake2b  # what hashlib has for it: importing that also loads OpenSSL
+except ImportError:
+    from hashlib import blake2b
 
 from oplet_compiled_ops.library.memory import address
 from oplet_compiled_ops.library.opening import MissingKernelError, library
@@ -51,7 +55,7 @@ class Kernel:
         self.function = function
         self.signature = signature
         self.fastmath = fastmath
-        self.name = _named(function.__module__, function.__name__, hashlib.blake2b(signature.encode(), digest_size=3).hexdigest())
+        self.name = _named(function.__module__, function.__name__, blake2b(signature.encode(), digest_size=3).hexdigest())
         self.is_member = False
         self._compiled: Callable[..., Any] | None = None
         self._by_words: Callable[[int], None] | None = None

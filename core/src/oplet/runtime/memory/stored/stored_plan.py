@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from oplet.ops.serving.joining import Places, storable
 from oplet.ops.shared_values import address_of
 from oplet.ops.tensor import Allocation, Tensor, numpy_dtype
 from oplet.plugins.selection import Preference
+from oplet.records import Row
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.runtime.memory.arrays import aligned_bytes
 from oplet.runtime.memory.remembered import MOST_BYTES as MOST_LEFT
@@ -191,7 +192,7 @@ def _facts(subgraph: Subgraph, as_in_file: Sequence[Tensor], model: NDArray[np.u
     return facts, thunks.memory
 
 
-class _LeftPlan(NamedTuple):
+class _LeftPlan(Row):
     """A plan from disk that a dropped interpreter has left to the next one in this process (see `remembered.Left`)."""
 
     plan: StoredPlan
