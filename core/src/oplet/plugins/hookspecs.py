@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -55,4 +55,14 @@ def open_op_library(path: str, operators: Mapping[str | BuiltinOperator, str] | 
 
     `operators` are the file's functions by the ops that they serve, one function's name, or None for all that it has. Raise a
     `PluginError` where the file is of the plugin's kind and cannot be used.
+    """
+
+
+@hookspec(firstresult=True)
+def open_bundle(path: str) -> Mapping[str, Any] | None:
+    """Return what is in a file that has models and other parts, for `oplet inspect` and `oplet doctor`; None if the plugin does not open
+    such files.
+
+    The keys: "kind", what the file is; "about", values by what they say; "parts", a list of (name, kind, number of bytes); "models", open
+    `Model`s by name. Raise an `OpletError` where the file is of the plugin's kind and damaged.
     """

@@ -73,9 +73,7 @@ def check_types(op_resolver_type: object, num_threads: object) -> None:
             raise TensorError("num_threads should >= 1")
 
 
-def open_model(
-    path: str | os.PathLike[str] | None, content: bytes | memoryview | Model | None, use_mmap: bool = True
-) -> Model:
+def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview | Model | None, use_mmap: bool = True) -> Model:
     """Open the model that an interpreter is given, from a file or from bytes, unless it is open already.
 
     Raises:

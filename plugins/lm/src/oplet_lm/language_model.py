@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from oplet.errors import LimitError, ModelError, StateError
 from oplet_lm.bundles.bundle import Bundle
@@ -19,7 +19,10 @@ from oplet_lm.running.tokenizer import TextStream, Tokenizer
 __all__ = ["Answer", "LanguageModel"]
 
 #: What a conversation is: a text, which is given to the model as it is, or messages, which the bundle's chat template makes a text of.
-Prompt = str | Sequence[Message]
+Prompt: TypeAlias = "str | Sequence[Message]"
+#: By what an answer ends, see `Answer`; and what generates one: tokens that are certain to be a part of it.
+Ending: TypeAlias = Literal["stop", "length", "context"]
+Run: TypeAlias = Generator[list[int], None, Ending]
 
 
 class Answer(str):
@@ -31,7 +34,7 @@ class Answer(str):
     """
 
     tokens: list[int]
-    ended_by: Literal["stop", "length", "context"]
+    ended_by: Ending
 
 
 class LanguageModel:
@@ -90,18 +93,10 @@ class LanguageModel:
             ModelError: the bundle has no chat template for messages, or a damaged one.
             ValueError: one of the numbers is negative.
         """
-        sampling = self._sampling(top_k, top_p, temperature, seed)
-        tokens: list[int] = []
-        run = self._run(prompt, max_tokens, sampling)
-        ended_by: Literal["stop", "length", "context"]
-        while True:
-            try:
-                tokens += next(run)
-            except StopIteration as end:
-                ended_by = end.value
-                break
+        run = _Collected(self._run(prompt, max_tokens, self._sampling(top_k, top_p, temperature, seed)))
+        tokens = [token for piece in run for token in piece]
         answer = Answer(self.tokenizer.decode(tokens))
-        answer.tokens, answer.ended_by = tokens, ended_by
+        answer.tokens, answer.ended_by = tokens, run.ended_by
         return answer
 
     def stream(
@@ -120,24 +115,17 @@ class LanguageModel:
             LimitError: in addition, with the next piece: the context is full before the answer ends.
             StateError: with the next piece: another answer was begun meanwhile.
         """
-        run = self._run(prompt, max_tokens, self._sampling(top_k, top_p, temperature, seed))
-        return self._texts(run, self.context)
+        return self._texts(_Collected(self._run(prompt, max_tokens, self._sampling(top_k, top_p, temperature, seed))))
 
-    def _texts(self, run: Iterator[list[int]], context: int) -> Iterator[str]:
+    def _texts(self, run: _Collected) -> Iterator[str]:
         text = TextStream(self.tokenizer)
-        ended_by = ""
-
-        def pieces() -> Iterator[list[int]]:
-            nonlocal ended_by
-            ended_by = yield from run  # type: ignore[misc]  # it is a generator
-
-        for tokens in pieces():
+        for tokens in run:
             if piece := text.add(tokens):
                 yield piece
         if piece := text.add([], last=True):
             yield piece
-        if ended_by == "context":
-            raise LimitError(f"The context of {context} tokens is full before the answer ends; begin a new conversation.")
+        if run.ended_by == "context":
+            raise LimitError(f"The context of {self.context} tokens is full before the answer ends; begin a new conversation.")
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Return the tokens of a prompt, with the start token if the model has one.
@@ -173,7 +161,7 @@ class LanguageModel:
         """The bytes of caches that steps have copied: 0 where the model writes them in place."""
         return self._executor.copied_bytes
 
-    def _run(self, prompt: Prompt, max_tokens: int | None, sampling: Sampling) -> Iterator[list[int]]:
+    def _run(self, prompt: Prompt, max_tokens: int | None, sampling: Sampling) -> Run:
         """Yield tokens that are certain to be a part of the answer; return by what it ended."""
         if max_tokens is not None and max_tokens < 0:
             raise ValueError(f"max_tokens is {max_tokens}; give a number from 0 on.")
@@ -181,9 +169,11 @@ class LanguageModel:
         if not tokens:
             raise ModelError("The prompt is empty, and the model has no start token; give a text.")
         self._streams += 1
-        return self._steps(tokens, max_tokens, Sampler(sampling, self.metadata.suppressed), self._streams, isinstance(prompt, str))
+        return self._steps(
+            tokens, max_tokens, Sampler(sampling, self.metadata.suppressed), self._streams, isinstance(prompt, str)
+        )
 
-    def _steps(self, prompt: list[int], most: int | None, sample: Sampler, stream: int, anew: bool) -> Iterator[list[int]]:
+    def _steps(self, prompt: list[int], most: int | None, sample: Sampler, stream: int, anew: bool) -> Run:
         if anew:  # so that a text always gives the same answer, whatever was asked before
             self._executor.tokens.clear()
         logits = self._executor.read(prompt)
@@ -194,7 +184,7 @@ class LanguageModel:
             if ending := self._stops.ending(tokens):
                 if told < (end := len(tokens) - ending):
                     yield tokens[told:end]
-                return "stop"  # type: ignore[return-value]  # noqa: B901  # a generator's value
+                return "stop"
             certain = len(tokens) - self._stops.begun(tokens)
             if told < certain:
                 yield tokens[told:certain]
@@ -204,12 +194,12 @@ class LanguageModel:
             if len(self._executor.tokens) >= self.context:
                 if told < len(tokens):
                     yield tokens[told:]
-                return "context"  # type: ignore[return-value]
+                return "context"
             if most is None or len(tokens) < most:
                 logits = self._executor.decode(tokens[-1])
         if told < len(tokens):
             yield tokens[told:]
-        return "length"  # type: ignore[return-value]
+        return "length"
 
     def _sampling(self, top_k: int | None, top_p: float | None, temperature: float | None, seed: int | None) -> Sampling:
         given = {"top_k": top_k, "top_p": top_p, "temperature": temperature, "seed": seed}
@@ -224,3 +214,14 @@ class LanguageModel:
 
     def _text(self, token: Token = "") -> str:
         return token if isinstance(token, str) else self.tokenizer.decode(token)
+
+
+class _Collected:
+    """An iterator over the tokens of an answer, which keeps by what it ended."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.ended_by: Ending = "stop"
+
+    def __iter__(self) -> Iterator[list[int]]:
+        self.ended_by = yield from self._run

@@ -76,7 +76,9 @@ def read_sections(view: memoryview, path: str) -> tuple[str, list[Section]]:
                 f"{before}, or lies outside the file's {len(view)} bytes."
             )
         if section.begin % _ALIGNMENT:
-            raise ModelError(f"'{path}' is damaged: a section {section.kind} begins at byte {section.begin}, no multiple of {_ALIGNMENT}.")
+            raise ModelError(
+                f"'{path}' is damaged: a section {section.kind} begins at byte {section.begin}, no multiple of {_ALIGNMENT}."
+            )
         before = section.end
     return f"{major}.{minor}.{patch}", sections
 

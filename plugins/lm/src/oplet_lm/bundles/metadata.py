@@ -6,7 +6,7 @@ Source of the fields: LiteRT-LM's llm_metadata.proto and executor_metadata.proto
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oplet.errors import ModelError
@@ -92,7 +92,9 @@ def read_metadata(data: bytes) -> Metadata:
         ModelError: it is damaged.
     """
     found = list(fields(data))
-    if any((number in (2, 4) and isinstance(value, int)) or (number == 5 and isinstance(value, bytes)) for number, value in found):
+    if any(
+        (number in (2, 4) and isinstance(value, int)) or (number == 5 and isinstance(value, bytes)) for number, value in found
+    ):
         return _of_parameters(found)
     made = Metadata()
     for number, value in found:
@@ -152,16 +154,24 @@ def read_executor_metadata(data: bytes) -> ExecutorMetadata:
             if not isinstance(value, bytes):
                 continue
             if inner == 2:
-                held = dict(fields(value))
-                names = [_text(name) if isinstance(name := held.get(index, b""), bytes) else "" for index in (1, 2, 3, 4)]
-                kind, axis = held.get(6, 0), held.get(7, 0xFFFF)
-                states.append(
-                    StateBuffer(*names, kind if isinstance(kind, int) else 0, axis if isinstance(axis, int) and axis < 8 else -1)
-                )
+                states.append(_state(dict(fields(value))))
             elif inner == 3:
                 size = dict(fields(value)).get(3, 0)
                 window = _signed(size) if isinstance(size, int) else 0
     return ExecutorMetadata(tuple(states), max(window, 0))
+
+
+def _state(held: Mapping[int, int | bytes]) -> StateBuffer:
+    prefill, prefilled, decode, decoded = (_text(held.get(number, b"")) for number in (1, 2, 3, 4))
+    kind, axis = held.get(6, 0), held.get(7, -1)
+    return StateBuffer(
+        prefill,
+        prefilled,
+        decode,
+        decoded,
+        kind if isinstance(kind, int) else 0,
+        axis if isinstance(axis, int) and axis < 8 else -1,
+    )
 
 
 def _token(data: bytes) -> Token | None:

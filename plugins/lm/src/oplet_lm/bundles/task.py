@@ -52,7 +52,7 @@ def read_entries(view: memoryview, path: str) -> list[Section]:
         ModelError: it is damaged, or a file is compressed or encrypted, as no runtime's are.
     """
     try:
-        with zipfile.ZipFile(_Bytes(view)) as archive:  # type: ignore[arg-type]  # it reads and seeks, which is all that is asked for
+        with zipfile.ZipFile(_Bytes(view)) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, ValueError, OverflowError, NotImplementedError, struct.error, UnicodeError) as error:
         raise ModelError(f"'{path}' is a damaged zip archive: {error}.") from error
@@ -65,13 +65,17 @@ def read_entries(view: memoryview, path: str) -> list[Section]:
         if entry.is_dir():
             continue
         if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1 or entry.compress_size != entry.file_size:
-            raise ModelError(f"'{path}' has '{name}' compressed or encrypted; bundles store their files as they are: pack it anew.")
+            raise ModelError(
+                f"'{path}' has '{name}' compressed or encrypted; bundles store their files as they are: pack it anew."
+            )
         begin = _begin(view, entry.header_offset)
         end = begin + entry.file_size
         if not before <= entry.header_offset < begin <= end <= len(view):
             raise ModelError(f"'{path}' is damaged: its file '{name}' overlaps another one or lies outside.")
         before = end
-        kind = _KINDS.get(name, "TFLiteModel" if name.upper().startswith("TF_LITE_") or name.endswith(".tflite") else "GenericBinaryData")
+        kind = _KINDS.get(
+            name, "TFLiteModel" if name.upper().startswith("TF_LITE_") or name.endswith(".tflite") else "GenericBinaryData"
+        )
         sections.append(Section(kind, begin, end, {"model_type": name.lower()}))
     return sections
 

@@ -30,7 +30,10 @@ def _refuse(message: str = "") -> NoReturn:
 def _typed(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return messages with texts as lists of parts, the form that LiteRT-LM gives to templates."""
     return [
-        {**each, "content": [{"type": "text", "text": each["content"]}] if isinstance(each.get("content"), str) else each["content"]}
+        {
+            **each,
+            "content": [{"type": "text", "text": each["content"]}] if isinstance(each.get("content"), str) else each["content"],
+        }
         for each in messages
     ]
 

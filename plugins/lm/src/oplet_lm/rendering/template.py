@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import LimitError, ModelError, StateError
-from oplet.texts import plain
 from oplet.processes import can_start_python, run_python
+from oplet.texts import plain
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess
@@ -22,7 +22,7 @@ __all__ = ["Message", "join", "render"]
 Message = Mapping[str, Any]
 
 #: The longest template and text, in characters, the time of rendering in seconds, and the memory of the process that renders, in bytes.
-_LONGEST_TEMPLATE, _LONGEST, _SECONDS, _MEMORY = 1 << 20, 16 << 20, 10, 1 << 30
+_LONGEST_TEMPLATE, _LONGEST, _SECONDS, _MEMORY = 1 << 20, 16 << 20, 5, 1 << 29
 #: What the template's roles are called in the older form, affixes.
 _ROLES = {"assistant": "model"}
 
@@ -43,8 +43,10 @@ def render(template: str, messages: Sequence[Message], variables: Mapping[str, A
     if len(template) > _LONGEST_TEMPLATE:
         raise LimitError(f"The chat template has {len(template)} characters; {_LONGEST_TEMPLATE} are taken at most.")
     if not can_start_python():
-        raise StateError("The chat template runs in a process of its own, and this program cannot start Python; give the prompt as a text.")
-    request = {"template": template, "messages": list(messages), "variables": dict(variables)}
+        raise StateError(
+            "The chat template runs in a process of its own, and this program cannot start Python; give the prompt as a text."
+        )
+    request: dict[str, Any] = {"template": template, "messages": list(messages), "variables": dict(variables)}
     request |= {"seconds": _SECONDS, "memory": _MEMORY, "longest": _LONGEST}
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child.py")
     from subprocess import TimeoutExpired
@@ -56,10 +58,12 @@ def render(template: str, messages: Sequence[Message], variables: Mapping[str, A
     except TimeoutExpired as error:
         raise LimitError(f"The chat template takes longer than {3 * _SECONDS} seconds.") from error
     if done.returncode:
-        raise LimitError(f"The chat template takes more than {_SECONDS} seconds or {_MEMORY >> 20} MiB of memory, or ends its process.")
+        raise LimitError(
+            f"The chat template takes more than {_SECONDS} seconds or {_MEMORY >> 20} MiB of memory, or ends its process."
+        )
     answer = json.loads(done.stdout)
     if "error" in answer:
-        raise ModelError(f"The chat template fails: {plain(answer['error'], 300)}.")
+        raise ModelError(f"The chat template fails: {plain(answer['error'], 300).rstrip('.')}.")
     text: str = answer["text"]
     if len(text) > _LONGEST:
         raise LimitError(f"The chat template gives more than {_LONGEST} characters.")

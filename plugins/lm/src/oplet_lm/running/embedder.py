@@ -49,7 +49,9 @@ class Embedder:
         at = 0
         while at < len(tokens):
             left = len(tokens) - at
-            length = 0 if 0 in self._signatures else min((n for n in self._signatures if n >= left), default=max(self._signatures))
+            length = (
+                0 if 0 in self._signatures else min((n for n in self._signatures if n >= left), default=max(self._signatures))
+            )
             runner, name, output = self._signatures[length]
             taken = list(tokens[at : at + (length or left)])
             details = runner.get_input_details()[name]

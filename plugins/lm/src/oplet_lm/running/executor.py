@@ -65,7 +65,9 @@ class Executor:
         signatures = self.interpreter.get_signature_list()
         decode, prefills = _chosen(signatures, metadata.most_tokens)
         self._renamed = {s.prefill_input: s.decode_input for s in executor.states if s.prefill_input and s.decode_input}
-        self._outputs = {s.decode_input: s.decode_output for s in executor.states} | {s.prefill_input: s.prefill_output for s in executor.states}
+        self._outputs = {s.decode_input: s.decode_output for s in executor.states} | {
+            s.prefill_input: s.prefill_output for s in executor.states
+        }
         inputs = self.interpreter.get_signature_runner(decode).get_input_details()
         states = self._states(decode)
         self.context = self._context(inputs, states, metadata.most_tokens, {s.decode_input: s.axis for s in executor.states})
@@ -75,7 +77,9 @@ class Executor:
         self._prefills: dict[int, str] = {}
         for key in prefills:
             its = self.interpreter.get_signature_runner(key).get_input_details()
-            found = next((shapes_of(its[name])[-1] for name in ("input_pos", "positions") if name in its and len(its[name]["shape"])), None)
+            found = next(
+                (shapes_of(its[name])[-1] for name in ("input_pos", "positions") if name in its and len(its[name]["shape"])), None
+            )
             if found is not None:
                 self._prefills.setdefault(max(found, 0), key)
         self._steps: dict[int, Step] = {}
@@ -92,7 +96,9 @@ class Executor:
             LimitError: the context has no room for it.
         """
         if len(tokens) > self.context:
-            raise LimitError(f"The prompt has {len(tokens)} tokens, and the model has room for {self.context}; give it a shorter one.")
+            raise LimitError(
+                f"The prompt has {len(tokens)} tokens, and the model has room for {self.context}; give it a shorter one."
+            )
         kept = 0
         while kept < min(len(self.tokens), len(tokens) - 1) and self.tokens[kept] == tokens[kept]:
             kept += 1
@@ -154,7 +160,11 @@ class Executor:
         return {name: output for name, output in found.items() if output in outputs}
 
     def _context(self, inputs: dict[str, Any], states: dict[str, str], most: int, axes: dict[str, int]) -> int:
-        sizes = [shapes_of(inputs[name])[-1] for name in ("mask", "attn_mask", "mask_global") if name in inputs and len(inputs[name]["shape"])]
+        sizes = [
+            shapes_of(inputs[name])[-1]
+            for name in ("mask", "attn_mask", "mask_global")
+            if name in inputs and len(inputs[name]["shape"])
+        ]
         for name in states:
             shape, axis = shapes_of(inputs[name]), axes.get(name, -1)
             if not sizes and len(shape):

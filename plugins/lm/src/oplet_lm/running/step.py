@@ -82,7 +82,9 @@ class Step:
                 continue
             role = _ROLES.get(name)
             if role is None or (role in ("embeddings", "per-layer embeddings") and role not in embed):
-                raise ModelError(f"The signature '{key}' of the model takes '{name}', which no part of the bundle gives; run it with LiteRT-LM.")
+                raise ModelError(
+                    f"The signature '{key}' of the model takes '{name}', which no part of the bundle gives; run it with LiteRT-LM."
+                )
             shape = self._shape(shapes_of(each), role)
             if np.prod(shape, dtype=np.float64) > _MOST_ELEMENTS:
                 raise LimitError(f"The input '{name}' of the signature '{key}' would have the shape {list(shape)}.")
@@ -132,7 +134,8 @@ class Step:
         if self._logits is None:
             raise ModelError(f"The signature '{self._key}' of the model has no output 'logits'.")
         found: Array = self._runner.tensor(self._logits).data
-        return found.reshape(-1, found.shape[-1])[-1]
+        last: Array = found.reshape(-1, found.shape[-1])[-1]
+        return last
 
     def _bind(self) -> None:
         """Prepare the signature, and let its inputs and state lie in the arrays."""
@@ -144,7 +147,9 @@ class Step:
         shared = [(output, array) for index, output, array in self._state if runner.can_overwrite(index, output)]
         placed = set(runner.use_memory({**arrays, **dict(shared)}))
         self._set = [(index, array) for index, array in arrays.items() if index not in placed]
-        self._copied = [(output, array) for _, output, array in self._state if (output, id(array)) not in {(o, id(a)) for o, a in shared}]
+        self._copied = [
+            (output, array) for _, output, array in self._state if (output, id(array)) not in {(o, id(a)) for o, a in shared}
+        ]
         self._copied += [(output, array) for output, array in shared if output not in placed]
         self._generation = runner.subgraph.generation
 

@@ -53,7 +53,9 @@ class Tokenizer:
         if len(text) > _LONGEST:
             raise LimitError(f"The text has {len(text)} characters; {_LONGEST} are taken at most.")
         try:
-            found: list[int] = self._made.encode(text) if self._is_sentencepiece else self._made.encode(text, add_special_tokens=False).ids
+            found: list[int] = (
+                self._made.encode(text) if self._is_sentencepiece else self._made.encode(text, add_special_tokens=False).ids
+            )
         except BaseException as error:
             raise _failure(error, "The tokenizer cannot encode a text") from error
         return found
@@ -66,7 +68,9 @@ class Tokenizer:
         """
         known = [token for token in tokens if 0 <= token < self.size]
         try:
-            found: str = self._made.decode(known) if self._is_sentencepiece else self._made.decode(known, skip_special_tokens=False)
+            found: str = (
+                self._made.decode(known) if self._is_sentencepiece else self._made.decode(known, skip_special_tokens=False)
+            )
         except BaseException as error:
             raise _failure(error, "The tokenizer cannot decode tokens") from error
         return found
