@@ -64,10 +64,9 @@ class LanguageModel:
         self.bundle = Bundle(path)
         self.metadata = self.bundle.metadata()
         self.tokenizer = Tokenizer(self.bundle)
+        self._stops = Stops(self._ids(token) for token in self.metadata.stops)
         self._executor = Executor(self.bundle, self.metadata, num_threads)
         self.context = self._executor.context
-        stops = [self._ids(token) for token in self.metadata.stops[: 1 << 13]]
-        self._stops = Stops(stops)
         self._streams = 0
 
     def generate(

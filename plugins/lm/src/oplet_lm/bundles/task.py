@@ -62,7 +62,7 @@ def read_entries(view: memoryview, path: str) -> list[Section]:
     before = 0
     for entry in sorted(entries, key=lambda each: each.header_offset):
         name = entry.filename.rpartition("/")[2][:256]
-        if entry.is_dir():
+        if not name:  # a folder
             continue
         if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1 or entry.compress_size != entry.file_size:
             raise ModelError(

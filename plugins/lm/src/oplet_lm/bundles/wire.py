@@ -10,7 +10,7 @@ from oplet.errors import ModelError
 __all__ = ["Table", "fields"]
 
 #: The largest number of fields in a message, of entries in a vector of tables, and of bytes in a string of a table.
-_MOST_FIELDS, _MOST_TABLES, _LONGEST = 1 << 16, 256, 4096
+_MOST_FIELDS, _MOST_TABLES, _LONGEST = 1 << 14, 256, 4096
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
@@ -20,26 +20,21 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     Raises:
         ModelError: it is no message.
     """
-    at = count = 0
+    at = count = value = 0
     while at < len(data):
         count += 1
         if count > _MOST_FIELDS:
             raise ModelError(f"The bundle's metadata has more than {_MOST_FIELDS} fields.")
         key, at = _varint(data, at)
-        kind, size = key & 7, 0
-        if kind == _VARINT:
+        kind, size = key & 7, {_FIXED32: 4, _FIXED64: 8}.get(key & 7, 0)
+        if kind in (_VARINT, _BYTES):
             value, at = _varint(data, at)
-            yield key >> 3, value
-            continue
-        if kind == _BYTES:
-            size, at = _varint(data, at)
-        elif kind in (_FIXED32, _FIXED64):
-            size = 4 if kind == _FIXED32 else 8
-        if key >> 3 == 0 or kind not in (_BYTES, _FIXED32, _FIXED64) or at + size > len(data):
+            size = value if kind == _BYTES else 0
+        if key >> 3 == 0 or kind not in (_VARINT, _BYTES, _FIXED32, _FIXED64) or at + size > len(data):
             raise ModelError(f"The bundle's metadata is damaged: there is no Protocol Buffers field at byte {at}.")
         piece = data[at : at + size]
         at += size
-        yield key >> 3, piece if kind == _BYTES else int.from_bytes(piece, "little")
+        yield key >> 3, value if kind == _VARINT else piece if kind == _BYTES else int.from_bytes(piece, "little")
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -70,6 +65,8 @@ class Table:
         self._at = self._number("I", 0) if at is None else at
         vtable = self._at - self._number("i", self._at)
         self._vtable, self._size = vtable, self._number("H", vtable)
+        if self._size < 4 or vtable + self._size > len(data):
+            raise _damaged(vtable)
 
     def number(self, field: int, kind: str, default: int = 0) -> int:
         """Return a field that is an integer of this kind (a letter of `struct`)."""

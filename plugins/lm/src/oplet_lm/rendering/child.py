@@ -51,19 +51,20 @@ def main() -> None:
         template = environment.from_string(request["template"])
         messages, variables = request["messages"], request["variables"]
         texts = [each["content"] for each in messages if isinstance(each.get("content"), str)]
-        answer, failure = "", None
+        answers: list[str] = []
+        failures: list[Exception] = []
         for given in (messages, _typed(messages)):
             try:
-                answer = template.render(messages=given, **variables)
+                answers.append(template.render(messages=given, **variables))
             except jinja2.TemplateError as error:
-                failure = failure or error
+                failures.append(error)
                 continue
-            if all(text.strip() in answer for text in texts):
+            if all(text.strip() in answers[-1] for text in texts):
+                answers = answers[-1:]
                 break
-        else:
-            if not answer:
-                raise failure or jinja2.TemplateError("it leaves every message out")
-        found = {"text": answer[: request["longest"] + 1]}
+        if not any(answers):
+            raise failures[0] if failures else jinja2.TemplateError("it leaves every message out")
+        found = {"text": answers[0][: request["longest"] + 1]}
     except MemoryError:
         found = {"error": "it takes more memory than is allowed"}
     except RecursionError:
