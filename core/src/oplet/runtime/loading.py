@@ -83,10 +83,8 @@ def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview 
         raise ModelError("Can't both provide `model_path` and `model_content`")
     if path:
         return Model.open(path, use_mmap=use_mmap, verified=True)
-    if isinstance(content, Model):
-        return content
     if content:
-        return Model.from_bytes(content, verified=True)
+        return content if isinstance(content, Model) else Model.from_bytes(content, verified=True)
     raise ModelError("`model_path` or `model_content` must be specified.")
 
 
