@@ -8,12 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import LimitError, ModelError, StateError
-from oplet.processes import can_start_python, run_python
+from oplet.processes import TimeoutExpired, can_start_python, run_python
 from oplet.texts import plain
 
 if TYPE_CHECKING:
-    from subprocess import CompletedProcess
-
     from oplet_lm.bundles.metadata import Affixes
 
 __all__ = ["Message", "join", "render"]
@@ -49,10 +47,8 @@ def render(template: str, messages: Sequence[Message], variables: Mapping[str, A
     request: dict[str, Any] = {"template": template, "messages": list(messages), "variables": dict(variables)}
     request |= {"seconds": _SECONDS, "memory": _MEMORY, "longest": _LONGEST}
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child.py")
-    from subprocess import TimeoutExpired
-
     try:
-        done: CompletedProcess[str] = run_python(
+        done = run_python(
             [script], input=json.dumps(request), capture_output=True, text=True, encoding="utf-8", timeout=3 * _SECONDS
         )
     except TimeoutExpired as error:

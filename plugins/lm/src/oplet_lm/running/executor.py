@@ -169,7 +169,7 @@ class Executor:
             shape, axis = shapes_of(inputs[name]), axes.get(name, -1)
             if not sizes and len(shape):
                 sizes.append(shape[axis] if 0 <= axis < len(shape) else max(shape))
-        size = next((size for size in sizes if size > 0), most or _USUAL_CONTEXT)
+        size = next((size for size in sizes if size > 0), most if most > 0 else _USUAL_CONTEXT)
         return min(size, most, _MOST_CONTEXT) if most > 0 else min(size, _MOST_CONTEXT)
 
     def _array(self, details: dict[str, Any]) -> Array:
