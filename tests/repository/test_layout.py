@@ -158,6 +158,7 @@ HOUSES = (
             "compiled_model",
             "flex_delegate",
             "flex_ops",
+            "lm",
             "native_ops",
             "compiled_ops",
             "predictor",
@@ -196,7 +197,7 @@ def test_no_module_of_the_core_or_of_what_was_cut_from_it_is_longer_than_can_be_
 
 
 #: The packages that are made of what the core offers to authors of tools.
-TOOLS = ("predictor", "compiled_model", "testing", "tools", "build")
+TOOLS = ("predictor", "compiled_model", "lm", "testing", "tools", "build")
 #: The public modules of the core, with the modules in them (and `records`, for the packages here), and those that only `TOOLS` may import.
 PUBLIC, FOR_TOOLS = ("errors", "kernels", "records", "schema"), ("interpreter", "texts", "toolkit", "versions")
 

@@ -20,7 +20,7 @@ from oplet.toolkit import __all__ as NAMES
 CORE = ROOT / "core" / "src" / "oplet"
 USERS = [
     path
-    for name in ("predictor", "compiled_model", "testing", "tools", "build")
+    for name in ("predictor", "compiled_model", "lm", "testing", "tools", "build")
     for path in (ROOT / "plugins" / name / "src").rglob("*.py")
 ]
 

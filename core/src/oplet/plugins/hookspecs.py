@@ -96,4 +96,14 @@ def open_op_library(path: str, operators: Mapping[str | BuiltinOperator, str] | 
     """
 
 
+def open_bundle(path: str) -> Mapping[str, Any] | None:
+    """Return what is in a file that has models and other parts, for `oplet inspect` and `oplet doctor`; None if the plugin does not open
+    such files.
+
+    The keys: "kind", what the file is; "about", values by what they say; "parts", a list of (name, kind, number of bytes); "models", open
+    `Model`s by name. Raise an `OpletError` where the file is of the plugin's kind and damaged.
+    """
+
+
 hookspec(open_op_library, firstresult=True)
+hookspec(open_bundle, firstresult=True)

@@ -199,6 +199,31 @@ class Plugin:
             done = self._call("register_commands", registry=registry)
             self.commands = registry if done else CommandRegistry(self.provenance)
 
+    def open_bundle(self, path: str) -> Mapping[str, Any] | None:
+        """Open a file that has models and other parts; None if the plugin does not open such files.
+
+        Raises:
+            OpletError: the file is of the plugin's kind and damaged.
+            PluginError: the plugin fails.
+        """
+        found: Mapping[str, Any] | None = self._opened("open_bundle", path=path)
+        return found
+
+    def _opened(self, hook: str, **arguments: Any) -> Any:
+        """Return what a hook that opens a file returns; None if the plugin has not got it."""
+        if self.state == "found":
+            self._import()
+        if self._hooks is None or hook not in self._hooks:
+            return None
+        try:
+            return self._hooks[hook](**arguments)
+        except OpletError:
+            raise
+        except failures() as error:
+            raise PluginError(
+                f"The plugin '{self.name}' of {self} fails to open '{arguments['path']}': {_one_line(error)}"
+            ) from error
+
     def open_op_library(self, path: str, operators: Operators) -> MutableOpResolver | None:
         """Open a file of operators that is no Python package; None if the plugin does not open such files.
 
@@ -206,16 +231,7 @@ class Plugin:
             OpletError: the file is of the plugin's kind and cannot be used.
             PluginError: the plugin fails.
         """
-        if self.state == "found":
-            self._import()
-        if self._hooks is None or "open_op_library" not in self._hooks:
-            return None
-        try:
-            found = self._hooks["open_op_library"](path=path, operators=operators)
-        except OpletError:
-            raise
-        except failures() as error:
-            raise PluginError(f"The plugin '{self.name}' of {self} fails to open '{path}': {_one_line(error)}") from error
+        found = self._opened("open_op_library", path=path, operators=operators)
         from oplet.ops.serving.resolver import MutableOpResolver
 
         if found is not None and not isinstance(found, MutableOpResolver):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from oplet.delegates.delegate import Delegate
+    from oplet.model.model import Model
     from oplet.ops.serving.resolver import OpResolver
     from oplet.plugins.engine_choice import Choice
     from oplet.plugins.manager import PluginManager
@@ -45,7 +46,7 @@ class Interpreter(Variables, Descriptions):
 
     Args:
         model_path: the model's file, which is memory-mapped.
-        model_content: the model's bytes, in place of a file.
+        model_content: the model's bytes, in place of a file; or an open `Model`, for this interpreter alone.
         experimental_delegates: delegates to apply, in order; `load_delegate` makes them from names. "auto" for the fastest of the
             installed kernels and delegates: measured once for this model on this machine, then read from a cache; see `choice`.
         num_threads: the number of threads that kernels may use, at least 1; 1 if None.
@@ -88,7 +89,7 @@ class Interpreter(Variables, Descriptions):
     def __init__(
         self,
         model_path: str | os.PathLike[str] | None = None,
-        model_content: bytes | memoryview | None = None,
+        model_content: bytes | memoryview | Model | None = None,
         experimental_delegates: Sequence[Delegate] | str | None = None,
         num_threads: int | None = None,
         experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,

@@ -71,8 +71,8 @@ def check_types(op_resolver_type: object, num_threads: object) -> None:
             raise TensorError("num_threads should >= 1")
 
 
-def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview | None, use_mmap: bool = True) -> Model:
-    """Open the model that an interpreter is given, from a file or from bytes.
+def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview | Model | None, use_mmap: bool = True) -> Model:
+    """Open the model that an interpreter is given, from a file or from bytes, unless it is open already.
 
     Raises:
         ModelError: both are given or none, or the model cannot be read.
@@ -82,7 +82,7 @@ def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview 
     if path:
         return Model.open(path, use_mmap=use_mmap, verified=True)
     if content:
-        return Model.from_bytes(content, verified=True)
+        return content if isinstance(content, Model) else Model.from_bytes(content, verified=True)
     raise ModelError("`model_path` or `model_content` must be specified.")
 
 
