@@ -16,8 +16,8 @@ from oplet import Node, Registration, TensorType, charge, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
-from oplet_flex_ops.numerics.portions import PORTION, portions
 from oplet_flex_ops.numerics.types import COMPLEX, WIDE_FLOATS
 
 _TYPES = {"Treal": WIDE_FLOATS, "Tcomplex": COMPLEX}
