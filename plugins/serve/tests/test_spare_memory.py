@@ -11,7 +11,7 @@ from tests.children import run_child
 #: Pieces that are smaller than what the C library maps by itself, and a few that stay.
 CHILD = """
 import asyncio
-from oplet_serve import spare_memory
+from oplet_serve.doors import spare_memory
 
 spare_memory._EVERY = 0.01
 

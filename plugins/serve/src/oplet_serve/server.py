@@ -24,9 +24,9 @@ from oplet_serve.doors.bounds import Bounds
 from oplet_serve.doors.connections import timed_protocol
 from oplet_serve.doors.rest import rest_application
 from oplet_serve.doors.rpc import RpcServer
+from oplet_serve.doors.spare_memory import give_back_memory
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.repository import FoundModel
-from oplet_serve.spare_memory import give_back_memory
 
 __all__ = ["OpletServer", "model_settings", "server_settings"]
 

@@ -5,18 +5,34 @@ LAPACK's calls are not interrupted: a batch is cut into parts, and a matrix that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from oplet import charge
-from oplet.kernels.arrays import Array
+from oplet import charge, checkpoint
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.limits import foresee
 
 __all__ = [
-    "cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "multiply", "pinv", "product", "qr", "singular_values", "slogdet", "solve", "svd",
+    "PORTION",
+    "cholesky",
+    "det",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "multiply",
+    "pinv",
+    "portions",
+    "product",
+    "qr",
+    "singular_values",
+    "slogdet",
+    "solve",
+    "svd",
 ]  # fmt: skip
 
 #: What numpy's function returns: an array, or several.
@@ -172,3 +188,23 @@ def _by_parts(function: Callable[..., Found], weight: float, *arrays: Array, hel
 def _joined(parts: Any, batch: tuple[int, ...]) -> Array:
     whole: Array = np.concatenate(parts)
     return whole.reshape(batch + whole.shape[1:])
+
+
+#: The elements of a portion.
+PORTION = 1 << 18
+
+
+def portions(shape: Shape, most: int = PORTION) -> Iterator[tuple[slice, ...]]:
+    """Yield slices that divide an array of this shape, in order, into contiguous portions of about `most` elements, or of one."""
+    inner = prod(shape[1:])
+    if not shape:
+        yield ()
+    elif inner > most:
+        for first in range(shape[0]):
+            for rest in portions(shape[1:], most):
+                yield slice(first, first + 1), *rest
+    elif inner:
+        step = max(1, most // inner)
+        for first in range(0, shape[0], step):
+            checkpoint()
+            yield slice(first, min(first + step, shape[0])), *[slice(0, size) for size in shape[1:]]

@@ -12,10 +12,10 @@ import numpy as np
 from oplet import Node, Registration, TensorType, charge, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.numerics.elementwise import same_shape
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import FLOATS
-from oplet_flex_ops.portions import PORTION, portions
 
 
 def _softmax(*, logarithm: bool) -> Registration:

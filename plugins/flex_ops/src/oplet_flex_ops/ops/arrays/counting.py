@@ -17,7 +17,7 @@ from oplet.kernels.axes import read_int, resolve_axis
 from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled
-from oplet_flex_ops.portions import PORTION, portions
+from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
 
 __all__ = [

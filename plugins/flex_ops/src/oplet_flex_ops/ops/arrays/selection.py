@@ -15,7 +15,7 @@ from oplet.kernels.axes import read_int
 from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled
-from oplet_flex_ops.portions import portions
+from oplet_flex_ops.numerics.dense import portions
 from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature
 
 __all__ = [

@@ -16,9 +16,8 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled, reserve
-from oplet_flex_ops.numerics.dense import multiply, product
+from oplet_flex_ops.numerics.dense import PORTION, multiply, portions, product
 from oplet_flex_ops.ops.images.sampling import KERNELS, rounded, spans
-from oplet_flex_ops.portions import PORTION, portions
 from oplet_flex_ops.signature import REALS, Signature
 
 __all__ = ["RESIZE_AREA", "RESIZE_BICUBIC", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "SCALE_AND_TRANSLATE"]

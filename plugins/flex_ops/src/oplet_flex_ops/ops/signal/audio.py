@@ -10,9 +10,8 @@ import numpy as np
 from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.dense import product
+from oplet_flex_ops.numerics.dense import PORTION, portions, product
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
-from oplet_flex_ops.portions import PORTION, portions
 
 _FLOAT32, _INT32 = TensorType.FLOAT32, TensorType.INT32
 #: The samples that are transformed at a time, in whole windows.

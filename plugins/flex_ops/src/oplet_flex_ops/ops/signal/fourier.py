@@ -16,9 +16,9 @@ from oplet import Node, Registration, TensorType, charge, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, WIDE_FLOATS
-from oplet_flex_ops.portions import PORTION, portions
 
 _TYPES = {"Treal": WIDE_FLOATS, "Tcomplex": COMPLEX}
 _DEFAULTS = {"Treal": TensorType.FLOAT32, "Tcomplex": TensorType.COMPLEX64}

@@ -10,8 +10,8 @@ import numpy as np
 from oplet import Node, Registration, Tensor, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.dense import portions
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
-from oplet_flex_ops.portions import portions
 
 _FLOAT32, _INT32, _STRING = TensorType.FLOAT32, TensorType.INT32, TensorType.STRING
 #: Format tags: plain samples, and the one that has its true tag further back.

@@ -16,8 +16,8 @@ from oplet import Node, Registration, Tensor, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.kernel import filled, reserve
+from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.ops.volumes.geometry import Geometry, volume_geometry
-from oplet_flex_ops.portions import PORTION, portions
 from oplet_flex_ops.signature import FLOATS, INDICES, Signature
 from oplet_flex_ops.windows import WindowAxis, taps
 
