@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import numpy as np
 
@@ -374,7 +374,7 @@ class Tensor:
         if quantization is None or not len(quantization.scales):
             return 0.0
         if quantization.block_size:
-            self._refuse_blocks()
+            raise EnsureError(f"{self} is quantized by blocks, which cannot be done here; give it one scale, or one per channel.")
         return float(quantization.scales[0])
 
     @property
@@ -392,9 +392,6 @@ class Tensor:
     def per_channel(self) -> bool:
         """Whether it has several scales, so that `scale` and `zero_point` are not those of all values."""
         return self.quantization is not None and self.quantization.per_channel
-
-    def _refuse_blocks(self) -> NoReturn:
-        raise EnsureError(f"{self} is quantized by blocks, which cannot be done here; give it one scale, or one per channel.")
 
     def __repr__(self) -> str:
         name = f" '{shown(self.name)}'" if self.name else ""

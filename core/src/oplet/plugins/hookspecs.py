@@ -5,6 +5,7 @@ A usual plugin is a module of functions with plain marks, which are called here;
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from oplet.schema.enums import BuiltinOperator
     from oplet.versions.runtime_version import RuntimeVersions
 
-__all__ = ["plain_hooks"]
+__all__ = ["hooks_of_pluggy", "plain_hooks"]
 
 #: The arguments of each hook.
 _HOOKS: dict[str, tuple[str, ...]] = {}
@@ -57,6 +58,28 @@ def plain_hooks(plugin: object) -> dict[str, Callable[..., Any]] | None:
 def _called_with(function: FunctionType, names: tuple[str, ...]) -> Callable[..., Any]:
     """Return a function that passes on those of the hook's arguments that the plugin's function takes."""
     return lambda **arguments: function(**{name: arguments[name] for name in names})
+
+
+def hooks_of_pluggy(plugin: object, name: str, note: Callable[[str], None]) -> dict[str, Callable[..., Any]]:
+    """Return the hooks that a plugin implements, as pluggy calls them; `note` is told of functions of no hook."""
+    import pluggy
+
+    # Each plugin has a manager of its own, isolated from all others.
+    manager = pluggy.PluginManager("oplet")
+    manager.add_hookspecs(sys.modules[__name__])
+    manager.register(plugin, name)
+    implemented = sorted(caller.name for caller in manager.get_hookcallers(plugin) or ())
+    known = [each for each in implemented if getattr(manager.hook, each).has_spec()]
+    for each in implemented:
+        optional = all(impl.optionalhook for impl in getattr(manager.hook, each).get_hookimpls())
+        if each in known or optional:
+            continue
+        import difflib  # imported late: most plugins have no such hook
+
+        close = difflib.get_close_matches(each, sorted(_HOOKS), 1)
+        meant = f" (meant: '{close[0]}'?)" if close else ""
+        note(f"it implements the hook '{each}', which oplet does not have{meant}")
+    return {each: getattr(manager.hook, each) for each in known}
 
 
 @hookspec

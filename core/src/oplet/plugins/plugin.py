@@ -318,7 +318,7 @@ class Plugin:
         return True
 
     def _import(self) -> None:
-        from oplet.plugins.hookspecs import plain_hooks
+        from oplet.plugins.hookspecs import hooks_of_pluggy, plain_hooks
 
         try:
             target = self.entry_point.load()
@@ -328,7 +328,7 @@ class Plugin:
                 return
             hooks = plain_hooks(target)
             if hooks is None:
-                hooks = self._hooks_of_pluggy(target)
+                hooks = hooks_of_pluggy(target, self.name, self._note)
             tier = getattr(target, "OPLET_TIER", "plugin")
             self.tier = tier if tier in _TIERS else "plugin"
             self.hooks = tuple(hooks)
@@ -347,29 +347,6 @@ class Plugin:
         else:
             fix = "a newer version of the plugin is needed"
         self.fail(f"it speaks plugin API {self.api} and this oplet speaks {API_VERSION}, so {fix}")
-
-    def _hooks_of_pluggy(self, target: object) -> dict[str, Callable[..., Any]]:
-        import pluggy
-
-        from oplet.plugins import hookspecs
-
-        # Each plugin has a manager of its own, isolated from all others.
-        manager = pluggy.PluginManager("oplet")
-        manager.add_hookspecs(hookspecs)
-        manager.register(target, self.name)
-        implemented = sorted(caller.name for caller in manager.get_hookcallers(target) or ())
-        known = [name for name in implemented if getattr(manager.hook, name).has_spec()]
-        every = [name for name, caller in vars(manager.hook).items() if not name.startswith("_") and caller.has_spec()]
-        for name in implemented:
-            optional = all(impl.optionalhook for impl in getattr(manager.hook, name).get_hookimpls())
-            if name in known or optional:
-                continue
-            import difflib  # imported late: most plugins have no such hook
-
-            close = difflib.get_close_matches(name, every, 1)
-            note = f"it implements the hook '{name}', which oplet does not have" + (f" (meant: '{close[0]}'?)" if close else "")
-            self._note(note)
-        return {name: getattr(manager.hook, name) for name in known}
 
 
 def note_namesakes(plugins: Iterable[Plugin]) -> None:

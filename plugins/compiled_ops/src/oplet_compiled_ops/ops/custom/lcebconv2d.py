@@ -6,9 +6,9 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, charge, decline
 from oplet.schema.enums import ActivationFunctionType
-from oplet_compiled_ops.convolution.binary import BITS, FLOATS, INTEGERS, binary_kernel, blocked
 from oplet_compiled_ops.library.levels import LANES
 from oplet_compiled_ops.library.memory import aligned, flat, padded_rows
+from oplet_compiled_ops.matmul.binary import BITS, FLOATS, INTEGERS, binary_kernel, blocked
 from oplet_compiled_ops.overriding import Bind, Thunk, charge_constant, override
 from oplet_compiled_ops.threads.splitting import cut, each, slots
 from oplet_compiled_ops.threads.team import Step, ready, thunk
