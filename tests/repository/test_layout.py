@@ -222,6 +222,7 @@ PUBLIC, FOR_TOOLS = ("errors", "kernels", "schema"), ("interpreter", "processes"
         "serve",
         "signal_ops",
         "text_ops",
+        "xla_delegate",
     ],
 )
 def test_a_plugin_imports_the_core_s_public_names_only(package: str) -> None:
