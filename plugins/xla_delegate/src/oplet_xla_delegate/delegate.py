@@ -28,12 +28,12 @@ from oplet import (
     kernel_registration,
     largest_partitions,
 )
-from oplet.errors import LimitError, failures, text_of
+from oplet.errors import LimitError, failures
 from oplet_xla_delegate.checking import Reference
 from oplet_xla_delegate.device import Device
 from oplet_xla_delegate.kernel import PartitionKernel
 from oplet_xla_delegate.partition import Engine, Partition, Refused, compile_partition
-from oplet_xla_delegate.tracing import Body, Untranslatable
+from oplet_xla_delegate.tracing import Body, Untranslatable, first_line
 from oplet_xla_delegate.translators import refusal, translator
 
 _NUMBERS = ("min_nodes", "max_partitions", "quantized", "check")
@@ -179,7 +179,7 @@ class _Claims:
         except Refused as error:
             self._refuse(indices, str(error))
         except failures() as error:
-            self._refuse(indices, f"XLA does not run its partition: {text_of(error).splitlines()[0][:300]}")
+            self._refuse(indices, f"XLA does not run its partition: {first_line(error)}")
 
     def _refuse(self, indices: Sequence[int], reason: str) -> None:
         self.refused.update(dict.fromkeys(indices, reason))

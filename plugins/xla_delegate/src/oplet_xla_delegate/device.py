@@ -61,10 +61,11 @@ def wide_types(wide: bool) -> AbstractContextManager[Any]:
     if not wide:
         return nullcontext()
     if hasattr(jax, "enable_x64"):
-        return jax.enable_x64(True)
-    from jax.experimental import enable_x64  # its place in earlier releases
-
-    return enable_x64(True)
+        enable_x64 = jax.enable_x64
+    else:
+        from jax.experimental import enable_x64  # its place in earlier releases
+    context: AbstractContextManager[Any] = enable_x64(True)
+    return context
 
 
 class Device:

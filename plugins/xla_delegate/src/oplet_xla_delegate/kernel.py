@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from oplet import Context, DelegateKernel, DelegateParams, Node, charge
-from oplet.errors import DelegateApplicationError, InvokeError, LimitError, failures, text_of
+from oplet.errors import DelegateApplicationError, InvokeError, LimitError, failures
 from oplet_xla_delegate.checking import Reference
 from oplet_xla_delegate.device import wide_types
 from oplet_xla_delegate.partition import MOST_ITERATIONS, Engine, Partition, Refused, compile_partition, key_of
-from oplet_xla_delegate.tracing import Body, Untranslatable
+from oplet_xla_delegate.tracing import Body, Untranslatable, first_line
 
 if TYPE_CHECKING:
     from oplet import Tensor
@@ -60,7 +60,9 @@ class PartitionKernel(DelegateKernel):
             except (Untranslatable, Refused) as error:  # the runtime asks the delegate again, which claims less
                 raise DelegateApplicationError(f"XLA does not run the partition with these shapes: {error}") from error
             except failures() as error:
-                raise DelegateApplicationError(f"XLA does not run the partition with these shapes: {_said(error)}") from error
+                raise DelegateApplicationError(
+                    f"XLA does not run the partition with these shapes: {first_line(error)}"
+                ) from error
         self.made[key] = self.partition = found
         while len(self.made) > _SHAPES:
             del self.made[next(iter(self.made))]
@@ -89,7 +91,7 @@ class PartitionKernel(DelegateKernel):
                 jax.block_until_ready(made)
                 ended = not overrun
             except failures() as error:
-                raise InvokeError(f"XLA fails on {self.engine.device}: {_said(error)}") from error
+                raise InvokeError(f"XLA fails on {self.engine.device}: {first_line(error)}") from error
             if not ended:
                 raise LimitError(f"A loop that XLA runs did not end after {MOST_ITERATIONS} iterations, which is the limit.")
             for tensor, result in zip(outputs, made):
@@ -105,8 +107,3 @@ class PartitionKernel(DelegateKernel):
     def free(self, context: Context) -> None:
         self.partition = None
         self.made.clear()
-
-
-def _said(error: BaseException) -> str:
-    """Return the first sentence of what XLA says, which may go on for pages."""
-    return text_of(error).splitlines()[0][:300]

@@ -145,9 +145,9 @@ def _weights_of(nodes: Sequence[Node]) -> list[Tensor]:
     for node in nodes:
         known = translator(node.op_name)
         for position, tensor in enumerate(node.inputs):
-            if known is not None and tensor is not None and tensor.is_constant and tensor.size > WIDE_LITERAL:
-                if position not in known.constants:
-                    found[tensor] = None
+            is_argument = tensor is not None and tensor.is_constant and tensor.size > WIDE_LITERAL
+            if known is not None and is_argument and position not in known.constants:
+                found[tensor] = None
     return list(found)
 
 

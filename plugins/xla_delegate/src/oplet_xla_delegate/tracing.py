@@ -10,11 +10,11 @@ import numpy as np
 from jax import lax
 
 from oplet import Node, Tensor
-from oplet.errors import failures, text_of
+from oplet.errors import failures
 from oplet_xla_delegate.quantization import QUANTIZED, dequantized, is_quantized, quantized, real_bias
 from oplet_xla_delegate.translators import translator
 
-__all__ = ["WIDE_LITERAL", "Body", "Trace", "Untranslatable"]
+__all__ = ["WIDE_LITERAL", "Body", "Trace", "Untranslatable", "first_line"]
 
 #: Constants of at most so many elements are written into the function; larger ones are arguments.
 WIDE_LITERAL = 16
@@ -94,7 +94,7 @@ class Trace:
             except Untranslatable:
                 raise
             except failures() as error:  # what jax raises, of many classes
-                raise Untranslatable(node, f"jax refuses it: {text_of(error).splitlines()[0][:300]}") from error
+                raise Untranslatable(node, f"jax refuses it: {first_line(error)}") from error
             for tensor, value in zip(node.outputs, made):
                 if (value.shape != tensor.shape and not self._in_region) or value.dtype != tensor.dtype:
                     raise Untranslatable(node, f"XLA would make {value.dtype} {list(value.shape)} of {tensor}")
@@ -152,3 +152,8 @@ class Trace:
         if scaled:
             return [quantized(value, tensor) for value, tensor in zip(outputs, node.outputs)]
         return outputs
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first sentence of what jax or XLA says, which may go on for pages."""
+    return next(iter(str(error).splitlines()), type(error).__name__)[:300]

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from oplet import BuiltinOperator, Node, Tensor, TensorType
 from oplet_xla_delegate import ops
 from oplet_xla_delegate.quantization import QUANTIZED, is_quantized, one_scale
-
-if TYPE_CHECKING:
-    from oplet_xla_delegate.tracing import Trace
 
 __all__ = ["FLOATS", "INTEGERS", "MOVED", "NUMBERS", "Translator", "refusal", "translates", "translator"]
 
@@ -73,7 +70,7 @@ _KNOWN: dict[str, Translator] = {}
 
 
 def translates(*names: str, **attributes: Any) -> Callable[[Translate], Translate]:
-    """Decorator that registers the function that translates operators.
+    """Register the decorated function as what translates operators.
 
     Args:
         names: the operators' names.

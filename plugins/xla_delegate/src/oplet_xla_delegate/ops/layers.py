@@ -302,7 +302,7 @@ def l2_pool_2d(trace: Trace, node: Node, x: Any) -> Any:
 # Resizes -------------------------------------------------------------------------------------------------------------------
 
 
-def _scale(size: int, wanted: int, corners: bool) -> np.float32:
+def _scale(size: int, wanted: int, corners: bool) -> Any:
     return np.float32(size - 1) / np.float32(wanted - 1) if corners and wanted > 1 else np.float32(size) / np.float32(wanted)
 
 

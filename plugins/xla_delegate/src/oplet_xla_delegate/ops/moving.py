@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import jax.numpy as jnp
@@ -94,7 +95,7 @@ def unpack(trace: Trace, node: Node, x: Any) -> Any:
 
 def _pieces(node: Node, x: Any, axis: int) -> list[Any]:
     bounds = np.cumsum([0] + [out.shape[axis] for out in node.outputs]).tolist()
-    return [lax.slice_in_dim(x, begin, end, axis=axis) for begin, end in zip(bounds, bounds[1:])]
+    return [lax.slice_in_dim(x, begin, end, axis=axis) for begin, end in pairwise(bounds)]
 
 
 @translates("SPLIT", newest=4, inputs=(2, 2), outputs=None, types=MOVED, moves=True, constants=(0,))
@@ -311,4 +312,4 @@ def batch_to_space_nd(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
     merged = blocks.transpose([*order, *range(2 * count + 1, blocks.ndim)])
     merged = merged.reshape((batch, *[size * length for size, length in zip(sizes, x.shape[1:])], *x.shape[1 + count :]))
     inside = [slice(before, size - behind) for (before, behind), size in zip(edges, merged.shape[1:])]
-    return merged[(slice(None), *inside)]
+    return merged[tuple([slice(None), *inside])]
