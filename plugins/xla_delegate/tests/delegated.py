@@ -13,4 +13,7 @@ class Interpreter(oplet.Interpreter):
 
     def __init__(self, **arguments: Any) -> None:
         options = {"quantized": 1} if os.environ.get("OPLET_XLA_QUANTIZED") else {}
-        super().__init__(experimental_delegates=[oplet.load_delegate("xla", {"device": "cpu", **options})], **arguments)
+        super().__init__(
+            experimental_delegates=[oplet.load_delegate("xla", {"device": os.environ.get("OPLET_XLA_DEVICE", "cpu"), **options})],
+            **arguments,
+        )

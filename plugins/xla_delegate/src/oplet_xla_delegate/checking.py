@@ -104,7 +104,9 @@ class Reference:
         builder = ModelBuilder.from_model(self._model, minimum_runtime=False)
         root = builder.root
         root.signature_defs, root.metadata = [], []
-        graphs = root.subgraphs or []
+        graphs = root.subgraphs
+        if graphs is None:
+            return b""
         table = graphs[self._subgraph]
         # The order that is followed is the model's, not that of indices.
         operators, tensors = list(table.operators or ()), list(table.tensors or ())

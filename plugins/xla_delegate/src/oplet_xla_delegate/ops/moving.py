@@ -312,4 +312,5 @@ def batch_to_space_nd(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
     merged = blocks.transpose([*order, *range(2 * count + 1, blocks.ndim)])
     merged = merged.reshape((batch, *[size * length for size, length in zip(sizes, x.shape[1:])], *x.shape[1 + count :]))
     inside = [slice(before, size - behind) for (before, behind), size in zip(edges, merged.shape[1:])]
-    return merged[tuple([slice(None), *inside])]
+    places = (slice(None), *inside)
+    return merged[places]
