@@ -113,7 +113,7 @@ class Device:
     def compile(self, lowered: Any) -> Executable:
         """Compile a function, or return the one of the process that does the same."""
         text = lowered.as_text()
-        key = hashlib.blake2b(f"{self.jax} {text}".encode(), digest_size=20).hexdigest()
+        key = hashlib.blake2b(f"{self.jax} {lowered.in_tree} {text}".encode(), digest_size=20).hexdigest()
         with _lock:
             found = _executables.get(key)
         if found is None:

@@ -126,7 +126,7 @@ def compile_partition(
         weights = [engine.device.weight(tensor.data) for tensor in constants]
         shapes = [jax.ShapeDtypeStruct(tensor.shape, tensor.dtype, sharding=place) for tensor in fed]
         limits = [jax.ShapeDtypeStruct((), np.int32)] if loops else []
-        lowered = jax.jit(function).lower(weights, shapes, *limits)
+        lowered = jax.jit(function, keep_unused=True).lower(weights, shapes, *limits)
         executable = engine.device.compile(lowered)
     made = Partition(executable, weights, fed, loops, wide)
     if engine.device.platform == "cpu":
@@ -144,6 +144,8 @@ def _weights_of(nodes: Sequence[Node]) -> list[Tensor]:
     found: dict[Tensor, None] = {}
     for node in nodes:
         known = translator(node.op_name)
+        if all(tensor.is_constant for tensor in node.outputs):
+            continue  # the runtime has computed it
         for position, tensor in enumerate(node.inputs):
             is_argument = tensor is not None and tensor.is_constant and tensor.size > WIDE_LITERAL
             if known is not None and is_argument and position not in known.constants:

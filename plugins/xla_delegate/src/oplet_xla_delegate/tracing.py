@@ -14,7 +14,7 @@ from oplet.errors import failures
 from oplet_xla_delegate.quantization import QUANTIZED, dequantized, is_quantized, quantized, real_bias
 from oplet_xla_delegate.translators import translator
 
-__all__ = ["WIDE_LITERAL", "Body", "Trace", "Untranslatable", "first_line"]
+__all__ = ["WIDE_LITERAL", "Body", "Trace", "Untranslatable", "first_line", "inside"]
 
 #: Constants of at most so many elements are written into the function; larger ones are arguments.
 WIDE_LITERAL = 16
@@ -152,6 +152,11 @@ class Trace:
         if scaled:
             return [quantized(value, tensor) for value, tensor in zip(outputs, node.outputs)]
         return outputs
+
+
+def inside(begin: Sequence[Any], shape: Sequence[int], sizes: Sequence[int]) -> list[Any]:
+    """Return the beginnings of a slice of so many values, moved to where it is inside; jax would count negative ones from the end."""
+    return [jnp.clip(at.reshape(()), 0, length - size) for at, length, size in zip(begin, shape, sizes)]
 
 
 def first_line(error: BaseException) -> str:

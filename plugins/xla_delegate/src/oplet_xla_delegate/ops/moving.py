@@ -24,7 +24,7 @@ from oplet.schema.options import (
 )
 from oplet_xla_delegate.activations import activated, refuses_activation
 from oplet_xla_delegate.parameters import axes_of, integers
-from oplet_xla_delegate.tracing import Trace
+from oplet_xla_delegate.tracing import Trace, inside
 from oplet_xla_delegate.translators import FLOATS, MOVED, translates
 
 
@@ -115,10 +115,10 @@ def _refuses_slice(node: Node) -> str:
     if not begin.is_constant:
         return ""
     starts = integers(begin)
-    inside = len(starts) == data.ndim == out.ndim and all(
+    fits = len(starts) == data.ndim == out.ndim and all(
         start >= 0 and start + size <= length for start, size, length in zip(starts, out.shape, data.shape)
     )
-    return "" if inside else f"it does not begin inside {data}, at {starts}"
+    return "" if fits else f"it does not begin inside {data}, at {starts}"
 
 
 @translates("SLICE", newest=6, inputs=(3, 3), types=MOVED, moves=True, constants=(2,), refuses=_refuses_slice)
@@ -127,7 +127,7 @@ def slice_(trace: Trace, node: Node, x: Any, begin: Any, _: Any) -> Any:
     if node.inputs[1].is_constant:
         starts = integers(node.inputs[1])
         return lax.slice(x, starts, [start + size for start, size in zip(starts, node.outputs[0].shape)])
-    return lax.dynamic_slice(x, [begin[place] for place in range(x.ndim)], node.outputs[0].shape)
+    return lax.dynamic_slice(x, inside(begin, x.shape, node.outputs[0].shape), node.outputs[0].shape)
 
 
 def _parts(node: Node) -> list[Any]:
@@ -183,7 +183,7 @@ def gather(trace: Trace, node: Node, x: Any, positions: Any) -> Any:
     flat, places = x.reshape((-1, *x.shape[batch:])), positions.reshape((-1, *positions.shape[batch:]))
     rows = jnp.arange(flat.shape[0], dtype=jnp.int32)
     moved = jnp.moveaxis(flat, axis - batch + 1, 1)
-    taken = moved[rows.reshape((-1,) + (1,) * (places.ndim - 1)), places]
+    taken = moved.at[rows.reshape((-1,) + (1,) * (places.ndim - 1)), places].get(mode="clip")
     order = list(range(places.ndim, places.ndim + axis - batch))
     order = [0, *order, *range(1, places.ndim), *range(places.ndim + axis - batch, taken.ndim)]
     made = taken.transpose(order)
@@ -199,7 +199,7 @@ def gather_nd(trace: Trace, node: Node, x: Any, positions: Any) -> Any:
 @translates("DYNAMIC_UPDATE_SLICE", newest=4, inputs=(3, 3), types=MOVED, moves=True)
 def dynamic_update_slice(trace: Trace, node: Node, x: Any, update: Any, begin: Any) -> Any:
     """Translate DYNAMIC_UPDATE_SLICE."""
-    return lax.dynamic_update_slice(x, update, [begin[place] for place in range(x.ndim)])
+    return lax.dynamic_update_slice(x, update, inside(begin, x.shape, update.shape))
 
 
 @translates("ONE_HOT", inputs=(4, 4), types=MOVED, constants=(1,))
@@ -311,6 +311,6 @@ def batch_to_space_nd(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
         order += [count + 1 + place, place]
     merged = blocks.transpose([*order, *range(2 * count + 1, blocks.ndim)])
     merged = merged.reshape((batch, *[size * length for size, length in zip(sizes, x.shape[1:])], *x.shape[1 + count :]))
-    inside = [slice(before, size - behind) for (before, behind), size in zip(edges, merged.shape[1:])]
-    places = (slice(None), *inside)
+    parts = [slice(before, size - behind) for (before, behind), size in zip(edges, merged.shape[1:])]
+    places = (slice(None), *parts)
     return merged[places]

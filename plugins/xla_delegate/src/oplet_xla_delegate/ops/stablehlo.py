@@ -28,7 +28,7 @@ from oplet.schema.stablehlo_options import (
     StablehloTransposeOptions,
 )
 from oplet_xla_delegate.ops.unary import converted
-from oplet_xla_delegate.tracing import Trace
+from oplet_xla_delegate.tracing import Trace, inside
 from oplet_xla_delegate.translators import FLOATS, INTEGERS, MOVED, NUMBERS, translates
 
 _BITS = (*INTEGERS, TensorType.BOOL)
@@ -161,13 +161,13 @@ def iota(trace: Trace, node: Node) -> Any:
 def dynamic_slice(trace: Trace, node: Node, x: Any, *begin: Any) -> Any:
     """Translate STABLEHLO_DYNAMIC_SLICE."""
     sizes = _list(node.options(StablehloDynamicSliceOptions).slice_sizes)
-    return lax.dynamic_slice(x, [each.reshape(()) for each in begin], sizes)
+    return lax.dynamic_slice(x, inside(begin, x.shape, sizes), sizes)
 
 
 @translates("STABLEHLO_DYNAMIC_UPDATE_SLICE", inputs=(2, 64), types=MOVED, moves=True)
 def dynamic_update_slice(trace: Trace, node: Node, x: Any, update: Any, *begin: Any) -> Any:
     """Translate STABLEHLO_DYNAMIC_UPDATE_SLICE."""
-    return lax.dynamic_update_slice(x, update, [each.reshape(()) for each in begin])
+    return lax.dynamic_update_slice(x, update, inside(begin, x.shape, update.shape))
 
 
 @translates("STABLEHLO_GATHER", inputs=(2, 2), types=MOVED, moves=True)
