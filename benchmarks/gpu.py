@@ -98,8 +98,7 @@ def cpu_calls(content: bytes, batch: int, values: Sequence[Any]) -> dict[str, Ca
 
 def torch_calls(where: str, device: str, values: Sequence[Any]) -> dict[str, Call]:
     """The same network in torch, compiled."""
-    import torch
-
+    torch: Any = importlib.import_module("torch")
     module, _, function = where.partition(":")
     network = getattr(importlib.import_module(module), function)().eval().to("cuda" if device.startswith("gpu") else "cpu")
     place = next(network.parameters()).device

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import logging
 import threading
 import time
@@ -60,11 +61,8 @@ def wide_types(wide: bool) -> AbstractContextManager[Any]:
     """Return a context in which jax computes in 64 bits where `wide`; it makes 32 of them otherwise."""
     if not wide:
         return nullcontext()
-    if hasattr(jax, "enable_x64"):
-        enable_x64 = jax.enable_x64
-    else:
-        from jax.experimental import enable_x64  # its place in earlier releases
-    context: AbstractContextManager[Any] = enable_x64(True)
+    home = jax if hasattr(jax, "enable_x64") else importlib.import_module("jax.experimental")  # its place in earlier releases
+    context: AbstractContextManager[Any] = home.enable_x64(True)
     return context
 
 

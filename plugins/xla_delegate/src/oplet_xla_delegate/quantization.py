@@ -6,7 +6,6 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from oplet import Node, Tensor, TensorType
 
@@ -49,8 +48,7 @@ def dequantized(value: Any, tensor: Tensor) -> Any:
 def quantized(value: Any, tensor: Tensor) -> Any:
     """Return the integers of the tensor that are nearest to real numbers; halves go away from 0, NaN to the lowest."""
     limits = np.iinfo(tensor.dtype)
-    # Of a quotient by a constant XLA would make a product, by which halves fall to the other side.
-    steps = value.astype(jnp.float32) / lax.optimization_barrier(jnp.float32(tensor.scale))
+    steps = value.astype(jnp.float32) / np.float32(tensor.scale)  # of which XLA makes a product
     # Rounding after adding a half would round the largest float below a half up.
     whole = jnp.trunc(steps)
     whole = whole + jnp.where(jnp.abs(steps - whole) >= 0.5, jnp.sign(steps), np.float32(0))
