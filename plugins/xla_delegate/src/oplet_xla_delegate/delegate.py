@@ -35,6 +35,7 @@ from oplet_xla_delegate.kernel import PartitionKernel
 from oplet_xla_delegate.partition import Engine, Partition, Refused, compile_partition
 from oplet_xla_delegate.tracing import Body, Untranslatable, first_line
 from oplet_xla_delegate.translators import refusal, translator
+from oplet_xla_delegate.updates import updates_in
 
 _NUMBERS = ("min_nodes", "max_partitions", "quantized", "check")
 _OPTIONS = ("device", "precision", *_NUMBERS)
@@ -204,9 +205,12 @@ class _Claims:
             inputs, outputs = (
                 [inner.tensors[i] for i in ([] if ends is None else ends)] for ends in (table.inputs, table.outputs)
             )
-            bodies[index] = Body(nodes, inputs, outputs)
+            updates = updates_in(nodes, outputs)
+            bodies[index] = Body(nodes, inputs, outputs, updates)
+            taken = {*updates, *(cut for update in updates.values() for cut in update.slices)}
             for each in nodes:
-                reason = "" if all(t.is_constant for t in each.outputs) else self._refusal(inner, each, bodies)
+                settled = each in taken or all(t.is_constant for t in each.outputs)
+                reason = "" if settled else self._refusal(inner, each, bodies)
                 if reason:
                     return f"it calls subgraph {index}, whose {each} is left alone: {reason}"
         return ""

@@ -13,6 +13,7 @@ from oplet import Node, Tensor
 from oplet.errors import failures
 from oplet_xla_delegate.quantization import QUANTIZED, dequantized, is_quantized, quantized, real_bias
 from oplet_xla_delegate.translators import translator
+from oplet_xla_delegate.updates import Update
 
 __all__ = ["WIDE_LITERAL", "Body", "Trace", "Untranslatable", "first_line", "inside"]
 
@@ -37,11 +38,13 @@ class Body(NamedTuple):
         nodes: its nodes, in order.
         inputs: its inputs.
         outputs: its outputs.
+        updates: the nodes among them that update rows of a list.
     """
 
     nodes: list[Node]
     inputs: list[Tensor]
     outputs: list[Tensor]
+    updates: Mapping[Node, Update]
 
 
 class Trace:
@@ -80,17 +83,19 @@ class Trace:
             return multiply(x, y, precision=self.precision, preferred_element_type=jnp.float32, **arguments).astype(wanted)
         return multiply(x, y, precision=self.precision, preferred_element_type=wanted, **arguments)
 
-    def run(self, nodes: Sequence[Node], values: dict[Tensor, Any]) -> None:
+    def run(self, nodes: Sequence[Node], values: dict[Tensor, Any], updates: Mapping[Node, Update] | None = None) -> None:
         """Run nodes, whose inputs are in `values` or constant; their outputs are added.
 
         Raises:
             Untranslatable: one of the nodes cannot be translated.
         """
+        cut = {node for update in (updates or {}).values() for node in update.slices}
         for node in nodes:
-            if all(tensor.is_constant for tensor in node.outputs):
+            if node in cut or all(tensor.is_constant for tensor in node.outputs):
                 continue
+            update = (updates or {}).get(node)
             try:
-                made = self._outputs(node, values)
+                made = self._outputs(node, values) if update is None else [self._updated(update, values)]
             except Untranslatable:
                 raise
             except failures() as error:  # what jax raises, of many classes
@@ -106,7 +111,7 @@ class Trace:
         values = {
             tensor: value.reshape(tensor.shape) if value.size == 1 else value for tensor, value in zip(body.inputs, arguments)
         }
-        self.run(body.nodes, values)
+        self.run(body.nodes, values, body.updates)
         overrun, self.overrun = self.overrun, outside
         return [self.value(values, tensor) for tensor in body.outputs], jnp.asarray(overrun)
 
@@ -131,6 +136,11 @@ class Trace:
         if tensor in self._weights:
             return self._weights[tensor]
         return jnp.asarray(tensor.data, tensor.dtype)
+
+    def _updated(self, update: Update, values: Mapping[Tensor, Any]) -> Any:
+        """Return a list with other rows, which begin so many before what is behind them."""
+        whole, rows, behind = (self.value(values, tensor) for tensor in update[:3])
+        return lax.dynamic_update_slice_in_dim(whole, rows, jnp.maximum(behind[0] - rows.shape[0], 0), 0)
 
     def _outputs(self, node: Node, values: Mapping[Tensor, Any]) -> Sequence[Any]:
         found = translator(node.op_name)
