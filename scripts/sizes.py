@@ -40,7 +40,7 @@ BUDGET = {
     "plugins/testing": 2_400,
     "plugins/text_ops": 6_400,
     "plugins/tools": 22_500,
-    "plugins/xla_delegate": 2_000,
+    "plugins/xla_delegate": 3_000,
 }
 
 
