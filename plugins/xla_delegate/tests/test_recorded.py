@@ -16,10 +16,6 @@ from tests.recorded_cases import ALL_GROUPS, chosen, here
 #: Cases that are not exact, with the verdict that they have.
 EXPLAINED = {
     "keras_act/round_int8": "near",  # as without the delegate
-    "keras_nets/resnet_dyn": "near",  # as without
-    "keras_tf_misc/mirror_pad_dyn": "error",  # as without
-    "matrix_band_part/matrix_band_part_008": "error",  # as without
-    "flex/": "error",  # as without: they take TensorFlow's operators
     "hand_quantize/Q_halves_i8": "near",  # XLA multiplies by 1 / scale, so that halves may fall to the other side
 }
 

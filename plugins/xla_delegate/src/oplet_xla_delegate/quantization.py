@@ -9,10 +9,12 @@ import numpy as np
 
 from oplet import Node, Tensor, TensorType
 
-__all__ = ["QUANTIZED", "dequantized", "is_quantized", "one_scale", "quantized", "real_bias"]
+__all__ = ["EIGHT_BITS", "QUANTIZED", "dequantized", "is_quantized", "one_scale", "quantized", "real_bias"]
 
 #: The types of quantized activations.
 QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
+#: Those of operators that LiteRT computes in 16 bits by tables too coarse to be met within a step.
+EIGHT_BITS = QUANTIZED[:2]
 
 
 def is_quantized(tensor: Tensor) -> bool:

@@ -12,6 +12,7 @@ from oplet import Node, TensorType
 from oplet.schema.options import CumsumOptions, L2NormOptions, ReducerOptions, SoftmaxOptions
 from oplet_xla_delegate.activations import activated, refuses_activation
 from oplet_xla_delegate.parameters import axes_of, integers
+from oplet_xla_delegate.quantization import EIGHT_BITS
 from oplet_xla_delegate.tracing import Trace
 from oplet_xla_delegate.translators import FLOATS, MOVED, NUMBERS, translates
 
@@ -65,13 +66,13 @@ def _refuses_scalar(node: Node) -> str:
     return "" if node.inputs[0].ndim else "there is no last dimension in a scalar"
 
 
-@translates("SOFTMAX", newest=4, refuses=_refuses_scalar, real=True)
+@translates("SOFTMAX", newest=4, refuses=_refuses_scalar, real=True, scaled=EIGHT_BITS)
 def softmax(trace: Trace, node: Node, x: Any) -> Any:
     """Translate SOFTMAX."""
     return jax.nn.softmax(x * x.dtype.type(node.options(SoftmaxOptions).beta), axis=-1)
 
 
-@translates("LOG_SOFTMAX", newest=2, refuses=_refuses_scalar, real=True)
+@translates("LOG_SOFTMAX", newest=2, refuses=_refuses_scalar, real=True, scaled=EIGHT_BITS)
 def log_softmax(trace: Trace, node: Node, x: Any) -> Any:
     """Translate LOG_SOFTMAX."""
     return jax.nn.log_softmax(x, axis=-1)

@@ -11,6 +11,7 @@ from jax import lax
 
 from oplet import Node, TensorType
 from oplet.schema.options import GeluOptions, LeakyReluOptions
+from oplet_xla_delegate.quantization import EIGHT_BITS, QUANTIZED
 from oplet_xla_delegate.tracing import Trace
 from oplet_xla_delegate.translators import FLOATS, NUMBERS, translates
 
@@ -43,7 +44,7 @@ def _register(name: str, compute: Any, **attributes: Any) -> None:
 
 
 for _name, _compute in _REAL.items():
-    _register(_name, _compute, types=FLOATS)
+    _register(_name, _compute, types=FLOATS, scaled=EIGHT_BITS if _name == "RSQRT" else QUANTIZED)
 for _name, _compute in _OF_NUMBERS.items():
     _register(_name, _compute, types=NUMBERS)
 
