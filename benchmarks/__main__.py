@@ -28,7 +28,7 @@ from benchmarks.plot import plot_ratios
 from benchmarks.resources import arena, loading, start
 from benchmarks.scaling import batches, threads
 from oplet.model.files.atomic_write import write_atomically
-from oplet.processes import run_python
+from oplet_tools.processes import run_python
 
 _HERE = Path(__file__).resolve().parent
 #: Measurements that run as separate programs.

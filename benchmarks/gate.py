@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from scripts.changes import ROOT, base, export
 
-from oplet.processes import run_python
+from oplet_tools.processes import run_python
 
 __all__ = ["COUNT", "Measured", "Tree", "above", "main", "measure", "ratios", "table"]
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks import common, runners  # first: it has BLAS use one thread
-from oplet.processes import TimeoutExpired, run_python
+from oplet_tools.processes import TimeoutExpired, run_python
 
 __all__ = ["memory"]
 

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from oplet.processes import run_python
+from oplet_tools.processes import run_python
 
 IMPORT = """
 import time, numpy

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import common, runners  # first: it has BLAS use one thread
-from oplet.processes import run_python
+from oplet_tools.processes import run_python
 
 __all__ = ["arena", "loading", "start"]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks import common, runners  # first: it has BLAS use one thread
 from benchmarks.sequence_nets import NETS
-from oplet.processes import run_python
+from oplet_tools.processes import run_python
 
 __all__ = ["main", "sequences"]
 

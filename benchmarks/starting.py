@@ -20,8 +20,8 @@ import numpy as np
 
 from oplet import Interpreter
 from oplet.model.files.atomic_write import write_atomically
-from oplet.processes import run_python
 from oplet_build.building.build_program import build_program
+from oplet_tools.processes import run_python
 
 RUN = """
 import sys

@@ -24,7 +24,7 @@ from typing import Any
 from fuzz.engines import TURNS, engine_of, limits_of, turns_of
 from fuzz.worker import PROGRESS
 from oplet.model.files.atomic_write import write_atomically
-from oplet.processes import python_process
+from oplet_tools.processes import python_process
 
 __all__ = ["FAILURES", "Campaign"]
 

@@ -20,7 +20,26 @@ PACKAGES = (
 )
 
 #: Names of oplet that other packages bring; where they are not installed, a type checker takes them for anything.
-COMPANIONS = {"Predictor": "oplet_predictor"}
+COMPANIONS = {
+    "Predictor": "oplet_predictor",
+    "AsyncSignatureRunner": "oplet_predictor.asynchronous.async_runner",
+    "NO_SYNC_OBJECT": "oplet_predictor.asynchronous.attributes",
+    "BufferAttribute": "oplet_predictor.asynchronous.attributes",
+    "Reconciliation": "oplet_predictor.asynchronous.attributes",
+    "SynchronizationAttribute": "oplet_predictor.asynchronous.attributes",
+    "reconcile_attributes": "oplet_predictor.asynchronous.attributes",
+    "uncovered_attributes": "oplet_predictor.asynchronous.attributes",
+    "AsyncKernel": "oplet_predictor.asynchronous.kernel",
+    "BackendBuffer": "oplet_predictor.asynchronous.kernel",
+    "ExecutionTask": "oplet_predictor.asynchronous.task",
+    "IoType": "oplet_predictor.asynchronous.task",
+    "Synchronization": "oplet_predictor.asynchronous.task",
+    "TaskStatus": "oplet_predictor.asynchronous.task",
+    "NUMPY_BUFFER": "oplet_predictor.asynchronous.threaded_kernel",
+    "THREADING_EVENT": "oplet_predictor.asynchronous.threaded_kernel",
+    "ThreadedAsyncKernel": "oplet_predictor.asynchronous.threaded_kernel",
+    "python_process": "oplet_tools.processes",
+}
 
 
 def homes(source: Path) -> dict[str, str]:

@@ -36,7 +36,7 @@ TARGETS = {
 #: What compiles: fetched by pip for the time of the build.
 TOOLS = ["numba>=0.61,<0.70", "ziglang>=0.13"]
 #: What the kernels' modules import; in a clone, what these require, as they lie beside.
-PACKAGES = ["oplet>=0.1,<0.2", "oplet-builtin-ops>=0.1,<0.2", "oplet-mediapipe-ops>=0.1,<0.2"]
+PACKAGES = ["oplet>=0.1,<0.2", "oplet-builtin-ops>=0.1,<0.2", "oplet-larq-ops>=0.1,<0.2", "oplet-mediapipe-ops>=0.1,<0.2"]
 #: Machines that kernels are compiled on for themselves. Elsewhere the package holds none, and says so when it is used.
 MACHINES = ("x86_64", "AMD64", "aarch64", "arm64")
 
@@ -95,7 +95,7 @@ class CustomBuildHook(BuildHookInterface[Any]):
 
     def _compile(self, arguments: list[str]) -> None:
         root, clone = Path(self.root).resolve(), self._clone()
-        beside = ["core/src", "plugins/builtin_ops/src", "plugins/mediapipe_ops/src"]
+        beside = ["core/src", "plugins/builtin_ops/src", "plugins/larq_ops/src", "plugins/mediapipe_ops/src"]
         places = [root / "src", *(clone / place for place in beside if clone)]
         paths = [*map(str, places), *filter(None, [os.environ.get("PYTHONPATH", "")])]
         objects = os.environ.get("OPLET_COMPILED_OBJECTS") or str(root / "build" / "objects")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from plugins.tools.tests.exploring_models import deep_model
 
-from oplet.processes import run_python
+from oplet_tools.processes import run_python
 from scripts.site.pages import ROOT
 
 __all__ = ["PICTURES", "main"]

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
-from oplet.processes import run_python
+from oplet_tools.processes import run_python
 from scripts.site.pages import ROOT
 
 __all__ = ["PICTURES", "TERMINALS", "main"]

@@ -29,7 +29,6 @@ _ROOMS = {
     "hookimpl": ("plugins", "Plugins"),
     "model": ("models", "Models"),
     "schema": ("models", "Models"),
-    "processes": ("plugins", "Plugins"),
 }
 
 #: Names that stand first on their pages.
@@ -52,6 +51,7 @@ _FIRST = (
 _MODULES = (
     "oplet.errors",
     "oplet_testing",
+    "oplet_predictor.asynchronous",
     "oplet.kernels",
     "oplet.schema",
     "oplet.toolkit",

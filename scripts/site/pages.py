@@ -16,6 +16,7 @@ GUIDES: dict[str, list[str]] = {
         "command.md",
         "values.md",
         "compiled-model.md",
+        "language-models.md",
         "many-inputs.md",
         "metadata.md",
         "predictor.md",

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.complexity.protocol import Answer, Request, receive, send
 
-from oplet.processes import python_process
+from oplet_tools.processes import python_process
 
 __all__ = ["GROWTH", "SLACK", "Watched", "offence"]
 

@@ -21,6 +21,7 @@ from oplet.errors import OpletError
 from oplet.model.model import Model
 from oplet_tools.metadata.attached_files import attached_file
 from oplet_tools.metadata.labels import labels_of
+from oplet_tools.metadata.tables import tensor_metadata
 from oplet_tools.running.values.normalization import normalization_of
 
 FILES = {"labels.txt": b"red\ngreen\nblue\n" * 50}
@@ -60,7 +61,7 @@ def test_mutants_of_metadata_and_archives_are_read_or_refused(seed: int) -> None
         *(classifier(said, each) for each in mutants(attached, count, seed)),
     ]:
         model = Model.from_bytes(content)
-        for read in (lambda m: labels_of(m, 0, 0), lambda m: normalization_of(m, 0, 0)):
+        for read in (lambda m: labels_of(m, 0, 0), lambda m: normalization_of(tensor_metadata(m, 0, 0))):
             try:
                 read(model)
                 outcomes["read"] += 1

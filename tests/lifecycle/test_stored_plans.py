@@ -30,7 +30,7 @@ from oplet import (
 )
 from oplet.errors import InvokeError, OpletError, StateError, TensorError
 from oplet.runtime.memory import remembered
-from oplet.runtime.memory.stored import dependencies, plan_files
+from oplet.runtime.memory.stored import dependencies, plan_files, stored_plan
 from oplet.runtime.memory.stored.dependencies import STORE_VARIABLE, are_unchanged
 from oplet.runtime.memory.stored.plan_files import PlanName, note_opened
 from oplet.schema.options import AddOptions, Conv2DOptions, GatherOptions
@@ -618,3 +618,64 @@ def test_notes_of_opened_models_take_bounded_space(folder: Path) -> None:
     assert not any(note_opened(name) for name in names)
     assert sum(note_opened(name) for name in names[-50:]) >= 45  # few share a place
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 4096 * 12
+
+
+def beside(value: Any) -> bytes:
+    """x + 1, and what a node makes of a constant, which is folded."""
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, y = (graph.add_tensor(name, "float32", (8,)) for name in "xy")
+    one = graph.add_tensor("one", "float32", (8,), data=np.ones(8))
+    numbers = graph.add_tensor("numbers", "int64", (4,), data=value)
+    folded = graph.add_tensor("folded", "int64", (4,))
+    graph.add_operator("ADD", [x, one], [y], AddOptions())
+    graph.add_operator("ADD", [numbers, numbers], [folded], AddOptions())
+    graph.set_inputs(x)
+    graph.set_outputs(y, folded)
+    return builder.to_bytes()
+
+
+def test_values_that_look_like_addresses_stay_as_they_are(folder: Path) -> None:
+    content = beside(np.arange(4))
+    opened(content).invoke()
+    storing = opened(content)
+    subgraph = storing._subgraphs[0]
+    arena = subgraph.segments[0].arena
+    assert arena is not None
+    there = subgraph.tensors[subgraph.outputs[1]]
+    looks = arena.ctypes.data + np.arange(4, dtype=np.int64)
+    there.set_memory(looks.copy())
+    storing.invoke()
+    assert len(plans(folder)) == 1
+    restored = opened(content)
+    assert is_restored(restored)
+    restored.invoke()
+    np.testing.assert_array_equal(restored.get_tensor(subgraph.outputs[1]), looks)
+
+
+def test_cancel_ends_storing_and_the_answer_stands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = model()
+    expected = answer(opened(content))
+    storing = opened(content)
+    find = stored_plan.all_sources
+
+    def cancelled(manager: Any) -> Any:
+        thread = threading.Thread(target=storing.cancel)
+        thread.start()
+        thread.join()
+        return find(manager)
+
+    monkeypatch.setattr(stored_plan, "all_sources", cancelled)
+    np.testing.assert_array_equal(answer(storing), expected)
+    assert not plans(folder)
+    np.testing.assert_array_equal(answer(storing), expected)
+
+
+def test_what_takes_long_to_store_is_not_stored_within_a_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert stored_plan.MOST_NODES <= 10_000
+    monkeypatch.setattr(stored_plan, "MOST_NODES", 3)
+    kept(model())
+    assert not plans(folder)
+    monkeypatch.setattr(stored_plan, "MOST_NODES", 4)
+    kept(model())
+    assert plans(folder)

@@ -52,6 +52,7 @@ HERE = {
 }
 #: Why blocks are not run, by page.
 NOT_RUN = {
+    "docs/language-models.md": "a bundle that a reader has; plugins/lm/tests make some, and call what it shows",
     "docs/metadata.md": "metadata of models that a reader has; plugins/tools/tests/metadata reads and writes such",
     "docs/native-ops.md": "it names libraries that a reader has; plugins/native_ops/tests load some in each of the ways it shows",
     "docs/selective-builds.md": "what `oplet select` writes, for models that a reader has; plugins/build/tests run what it writes",

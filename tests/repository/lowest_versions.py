@@ -236,6 +236,20 @@ def litert_shim() -> None:
     assert len(answers.states()) == 2
 
 
+def lm() -> None:
+    import sentencepiece
+    from tokenizers import Tokenizer, models
+
+    from oplet_lm import LanguageModel
+    from oplet_lm.rendering.template import render
+
+    text = Tokenizer(models.BPE(vocab={"a": 0, "b": 1}, merges=[])).to_str()
+    assert Tokenizer.from_str(text).encode("ab", add_special_tokens=False).ids == [0, 1]
+    assert sentencepiece.SentencePieceProcessor.__name__ == "SentencePieceProcessor"
+    assert render("{{ messages[0].content }}", [{"role": "user", "content": "hello"}], {}) == "hello"
+    assert LanguageModel.__name__ == "LanguageModel"
+
+
 def signal_ops() -> None:
     options = bytes(flexbuffers.Dumps({"start_index": 0, "end_index": 2}))
     [energies] = call_op("SignalEnergy", [np.array([3, 4, 0, -5], np.int16)], [Spec("uint32", [2])], custom_options=options)
@@ -256,6 +270,7 @@ CHECKS = {
     "larq_ops": larq_ops,
     "litert_delegate": delegated("litert"),
     "litert_shim": litert_shim,
+    "lm": lm,
     "mediapipe_ops": mediapipe_ops,
     "model_explorer": model_explorer,
     "native_ops": native_ops,

@@ -14,16 +14,18 @@ from scripts.import_graph import import_graph, imports, knots, modules
 from tests.children import run_child
 from tests.places import ROOT
 
+from oplet_testing import one_op_model
+from oplet_testing.one_op import Spec
+
 CORE = ROOT / "core" / "src" / "oplet"
 #: Ground floor first; a module imports from its own floor and those before it. "oplet" is `oplet/__init__.py`, which names what is below
 #: it; who stands above may import from it.
 TOWER = (
     "texts",
-    "processes",
+    "records",
     "errors",
     "installed",
     "hookimpl",
-    "processes",
     "schema",
     "ops",
     "kernels",
@@ -31,17 +33,17 @@ TOWER = (
     "model",
     "delegates",
     "plugins",
+    "companions",
     "runtime",
     "access",
     "builder",
-    "companions",
     "interpreter",
     "oplet",
     "toolkit",
     "__main__",
 )
 #: The rooms of the runtime, the lowest first.
-ROOMS = ("memory", "threads", "describe", "execution", "delegation", "asynchronous")
+ROOMS = ("memory", "threads", "describe", "execution", "delegation")
 #: Lines, and entries of a folder: more than that nobody overlooks.
 LONGEST, WIDEST = 400, 12
 #: Rooms of one kind of thing under its own name: a stranger looks for the name, however many there are.
@@ -156,6 +158,7 @@ HOUSES = (
             "compiled_model",
             "flex_delegate",
             "flex_ops",
+            "lm",
             "native_ops",
             "compiled_ops",
             "predictor",
@@ -194,9 +197,9 @@ def test_no_module_of_the_core_or_of_what_was_cut_from_it_is_longer_than_can_be_
 
 
 #: The packages that are made of what the core offers to authors of tools.
-TOOLS = ("predictor", "compiled_model", "testing", "tools", "build")
-#: The public modules of the core, with the modules in them, and those that only `TOOLS` may import.
-PUBLIC, FOR_TOOLS = ("errors", "kernels", "schema"), ("interpreter", "processes", "texts", "toolkit", "versions")
+TOOLS = ("predictor", "compiled_model", "lm", "testing", "tools", "build")
+#: The public modules of the core, with the modules in them (and `records`, for the packages here), and those that only `TOOLS` may import.
+PUBLIC, FOR_TOOLS = ("errors", "kernels", "records", "schema"), ("interpreter", "texts", "toolkit", "versions")
 
 
 @pytest.mark.parametrize(
@@ -247,17 +250,19 @@ def test_only_compiled_kernels_wrap_the_builtin_ones() -> None:
 COMPILED, NUMPY = (ROOT / "plugins" / name / "src" / f"oplet_{name}" for name in ("compiled_ops", "builtin_ops"))
 
 
+ELSEWHERE = ("oplet_larq_ops", "oplet_mediapipe_ops")
+
+
 def test_compiled_kernels_hold_on_to_what_the_builtin_ones_make_public() -> None:
     """Registrations of operators, the table of versions, and the kit."""
     for path in COMPILED.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             taken = [alias.name for alias in node.names] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
-            assert not [n for n in taken if n.startswith(("oplet_builtin_ops.", "oplet_mediapipe_ops"))], f"{path}:{node.lineno}"
-            if module.startswith("oplet_mediapipe_ops"):  # only where that package is installed
-                assert (module.rpartition(".")[0], taken) == ("oplet_mediapipe_ops.ops", ["REGISTRATION"]), (
-                    f"{path}:{node.lineno}"
-                )
+            assert not [n for n in taken if n.startswith(("oplet_builtin_ops.", *ELSEWHERE))], f"{path}:{node.lineno}"
+            if module.partition(".")[0] in ELSEWHERE:  # only where that package is installed
+                room = f"{module.partition('.')[0]}.ops"
+                assert (module.rpartition(".")[0], taken) == (room, ["REGISTRATION"]), f"{path}:{node.lineno}"
             if module.partition(".")[0] == "oplet_builtin_ops":
                 public = {"oplet_builtin_ops": ["VERSIONS"], "oplet_builtin_ops.ops": ["REGISTRATION"]}
                 public["oplet_builtin_ops.ops.custom"] = ["REGISTRATION"]
@@ -281,7 +286,7 @@ def test_a_compiled_kernel_loads_no_numpy_kernel_but_the_one_that_it_stands_for(
     for path in (COMPILED / "ops").rglob("[!_]*.py"):
         operator = ".".join(path.relative_to(COMPILED).with_suffix("").parts)
         own = f"oplet_builtin_ops.{operator}"
-        if own not in graph:  # it stands for one of oplet_mediapipe_ops, whose models have convolutions
+        if own not in graph:  # it stands for one of another package, whose models have convolutions
             own = "oplet_builtin_ops.ops.conv_2d"
         assert not reach(f"oplet_compiled_ops.{operator}") - reach(own), path.stem
 
@@ -327,6 +332,24 @@ Interpreter(model_content=one_op_model("TRANSPOSE", [Spec("float32", [2, 3]), np
 """
     loaded = {m for m in modules_after(code) if m.startswith("oplet_builtin_ops.ops.")}
     assert loaded == {"oplet_builtin_ops.ops.transpose"}
+
+
+def test_the_first_answer_of_a_process_waits_for_no_slow_module() -> None:
+    code = """
+import numpy as np
+from oplet import Interpreter
+model = bytes.fromhex("{}")
+plugins = ["oplet-builtin-ops", "oplet-compiled-ops"]
+interpreter = Interpreter(model_content=model, plugins=plugins, num_threads=1)
+interpreter.allocate_tensors()
+interpreter.invoke()
+"""
+    model = one_op_model("ADD", [Spec("float32", [2, 64])] * 2, [Spec("float32", [2, 64])])
+    loaded = modules_after(code.format(model.hex())) - modules_after("import numpy")
+    slow = {"dataclasses", "hashlib", "importlib.metadata", "importlib_metadata", "inspect", "ml_dtypes", "pathlib", "pluggy"}
+    assert not loaded & slow
+    assert "oplet_compiled_ops.ops.add" in loaded
+    assert len({name for name in loaded if name.partition(".")[0].startswith("oplet")}) <= 150
 
 
 SHIPPED = [p for d in (CORE, *(ROOT / "plugins").glob("*/src")) for p in d.rglob("*.py")]

@@ -37,6 +37,7 @@ GROUPS = (
         "larq_ops",
         "litert_delegate",
         "litert_shim",
+        "lm",
         "mediapipe_ops",
         "model_explorer",
         "native_ops",

@@ -13,7 +13,7 @@ import pytest
 from scripts.fresh_install import COMMANDS, code_of_readme, verbs_of_readme, walk
 from tests.places import ROOT, name_of
 
-from oplet.processes import run_python
+from oplet_tools.processes import run_python
 
 PAGES = sorted(
     path

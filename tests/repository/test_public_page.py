@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 
+import pytest
+from scripts.stubs import COMPANIONS
 from tests.places import ROOT
 
 import oplet
+from oplet.companions import KNOWN
 
 PAGE = (ROOT / "docs/public-names.md").read_text("utf-8")
 
@@ -19,8 +23,13 @@ def names_of_page() -> set[str]:
 
 
 def test_the_page_has_each_public_name_and_no_other() -> None:
-    # Predictor is the one that another package brings.
-    assert names_of_page() == {*oplet.__all__, "Predictor"} - {"__version__"}
+    assert names_of_page() == {*oplet.__all__, *COMPANIONS} - {"__version__"}
+
+
+@pytest.mark.parametrize(("name", "home"), COMPANIONS.items())
+def test_a_name_that_another_package_brings_is_the_one_of_its_stub_and_known_where_that_is_absent(name: str, home: str) -> None:
+    assert getattr(oplet, name) is getattr(importlib.import_module(home), name)
+    assert KNOWN[name].replace("-", "_") == home.partition(".")[0]
 
 
 def test_each_public_name_is_used_somewhere() -> None:

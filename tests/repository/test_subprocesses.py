@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from tests.places import ROOT
 
-from oplet.processes import python_process, run_python
 from oplet_build.building import report
 from oplet_build.building.packing.bytecode import compiled
+from oplet_tools.processes import python_process, run_python
 
 CORE = ROOT / "core" / "src" / "oplet"
 #: The build of compiled kernels, which no wheel holds: it compiles in processes, and calls zig.
@@ -85,8 +85,8 @@ def writes(tree: ast.AST) -> Iterator[str]:
 def test_only_one_module_starts_processes() -> None:
     found = {path: list(starts(ast.parse(path.read_text()))) for path in SHIPPED}
     found = {str(path.relative_to(ROOT)): names for path, names in found.items() if names}
-    assert found.pop("core/src/oplet/processes.py") != []
-    # It reads what its process writes; the process itself is started by oplet.processes.
+    assert found.pop("plugins/tools/src/oplet_tools/processes.py") != []
+    # It reads what its process writes; the process itself is started by oplet_tools.processes.
     assert found.pop("fuzz/campaign.py") == ["subprocess"]
     # `oplet behind` runs a program that the user names, in this process.
     assert found.pop("plugins/tools/src/oplet_tools/behind/launch.py") == ["runpy"]
@@ -96,7 +96,7 @@ def test_only_one_module_starts_processes() -> None:
     assert found.pop("plugins/model_explorer/src/oplet_model_explorer/graphs.py") == ["subprocess"]
     # It calls the machine's compiler.
     assert found.pop("benchmarks/native.py") == ["subprocess"]
-    assert found == {}, "use oplet.processes"
+    assert found == {}, "use oplet_tools.processes"
     campaign = ast.parse((ROOT / "fuzz" / "campaign.py").read_text())
     called = {dotted(node.func) for node in ast.walk(campaign) if isinstance(node, ast.Call)}
     assert not {name for name in called if name.startswith("subprocess.")}
@@ -216,7 +216,7 @@ def test_a_child_finds_the_users_packages_and_nothing_of_the_current_folder(
 
 
 def test_without_python_s_own_switch_the_empty_folder_keeps_strangers_out(trap: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("oplet.processes._SAFE_PATH", ())  # as before Python 3.11
+    monkeypatch.setattr("oplet_tools.processes._SAFE_PATH", ())  # as before Python 3.11
     done = run_python(["-c", "import importlib, json, numpy, statistics"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert found_marks(trap) == []

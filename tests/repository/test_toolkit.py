@@ -20,7 +20,7 @@ from oplet.toolkit import __all__ as NAMES
 CORE = ROOT / "core" / "src" / "oplet"
 USERS = [
     path
-    for name in ("predictor", "compiled_model", "testing", "tools", "build")
+    for name in ("predictor", "compiled_model", "lm", "testing", "tools", "build")
     for path in (ROOT / "plugins" / name / "src").rglob("*.py")
 ]
 
@@ -77,7 +77,7 @@ def test_running_a_model_does_not_import_the_toolkit() -> None:
 
 
 def test_a_name_of_the_toolkit_imports_what_its_module_imports_and_nothing_else() -> None:
-    alone = modules_after("from oplet.delegates.specifier import is_auto")
+    alone = modules_after("from oplet.plugins.engine_choice import is_auto")
     assert modules_after("from oplet.toolkit import is_auto") - alone == {"oplet.toolkit"}
 
 

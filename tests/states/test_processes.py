@@ -85,7 +85,7 @@ def test_a_process_without_compiled_kernels_answers_alike(usual: Verdicts, tmp_p
 def test_every_level_of_machine_code_answers_alike(usual: Verdicts, tmp_path: Path) -> None:
     if not has_machine_code():
         pytest.skip("there is no machine code for this machine")
-    levels = [level for level in opening.levels_here() if (opening.folder() / f"{level}{opening.SUFFIX}").exists()]
+    levels = [level for level in opening.levels_here() if Path(opening.folder(), f"{level}{opening.SUFFIX}").exists()]
     for level in levels:
         assert worse(run(tmp_path, OPLET_COMPILED_LEVEL=level), usual) == [], level
 

@@ -6,7 +6,7 @@ Examples:
 
 from __future__ import annotations
 
-from oplet.companions import companion, find_companions
+from oplet.companions import companion, find_companions, is_attribute
 
 #: The version of every package of this repository: their `pyproject.toml` read it here when they are built.
 __version__ = "0.1.0"
@@ -16,10 +16,6 @@ __version__ = "0.1.0"
 #: for type checkers from this table.
 _HOMES = {
     "Allocation": "oplet.ops.tensor",
-    "AsyncKernel": "oplet.ops.asynchronous.kernel",
-    "AsyncSignatureRunner": "oplet.runtime.asynchronous.async_runner",
-    "BackendBuffer": "oplet.ops.asynchronous.kernel",
-    "BufferAttribute": "oplet.ops.asynchronous.attributes",
     "BuiltinOperator": "oplet.schema.enums",
     "CacheFolder": "oplet.model.files.cache_folder",
     "Callee": "oplet.ops.callee",
@@ -32,10 +28,8 @@ _HOMES = {
     "DelegateKernel": "oplet.delegates.delegate",
     "DelegateParams": "oplet.delegates.delegate",
     "DelegateRegistry": "oplet.delegates.registry",
-    "ExecutionTask": "oplet.ops.asynchronous.task",
     "Interpreter": "oplet.runtime.interpreter",
     "InterpreterWithCustomOps": "oplet.interpreter",
-    "IoType": "oplet.ops.asynchronous.task",
     "Joiner": "oplet.ops.serving.joining",
     "Limits": "oplet.runtime.limits",
     "Loop": "oplet.ops.serving.joining",
@@ -43,8 +37,6 @@ _HOMES = {
     "Model": "oplet.model.model",
     "ModelBuilder": "oplet.model.builders.model_builder",
     "MutableOpResolver": "oplet.ops.serving.resolver",
-    "NO_SYNC_OBJECT": "oplet.ops.asynchronous.attributes",
-    "NUMPY_BUFFER": "oplet.ops.asynchronous.threaded_kernel",
     "Node": "oplet.ops.node",
     "NodeLimits": "oplet.ops.serving.node_limits",
     "NodeSubset": "oplet.delegates.partition",
@@ -55,21 +47,15 @@ _HOMES = {
     "Profiler": "oplet.runtime.describe.profiler",
     "Provenance": "oplet.ops.serving.provenance",
     "Quantization": "oplet.ops.tensor",
-    "Reconciliation": "oplet.ops.asynchronous.attributes",
     "Registration": "oplet.ops.serving.registration",
     "RunAnew": "oplet.ops.serving.joining",
     "SignatureRunner": "oplet.runtime.signature_runner",
     "SimpleDelegate": "oplet.delegates.delegate",
     "StoredThunks": "oplet.ops.serving.joining",
     "StoringJoiner": "oplet.ops.serving.joining",
-    "Synchronization": "oplet.ops.asynchronous.task",
-    "SynchronizationAttribute": "oplet.ops.asynchronous.attributes",
-    "THREADING_EVENT": "oplet.ops.asynchronous.threaded_kernel",
-    "TaskStatus": "oplet.ops.asynchronous.task",
     "Tensor": "oplet.ops.tensor",
     "TensorBuilder": "oplet.ops.tensor",
     "TensorType": "oplet.schema.enums",
-    "ThreadedAsyncKernel": "oplet.ops.asynchronous.threaded_kernel",
     "TypeLimit": "oplet.ops.serving.type_limits",
     "UnforeseenShapeError": "oplet.ops.serving.absorbing",
     "Work": "oplet.ops.serving.work",
@@ -86,9 +72,6 @@ _HOMES = {
     "largest_partitions": "oplet.delegates.delegate",
     "limited": "oplet.ops.serving.type_limits",
     "load_delegate": "oplet.runtime.delegation.load",
-    "python_process": "oplet.processes",
-    "reconcile_attributes": "oplet.ops.asynchronous.attributes",
-    "uncovered_attributes": "oplet.ops.asynchronous.attributes",
     "write_atomically": "oplet.model.files.atomic_write",
 }
 
@@ -112,7 +95,9 @@ def __getattr__(name: str) -> object:
             except ModuleNotFoundError as error:
                 if error.name != f"oplet.{name}":
                     raise
-                raise AttributeError(f"module 'oplet' has no attribute {name!r} ({error})") from None
+                if not is_attribute(name):
+                    raise AttributeError(f"module 'oplet' has no attribute {name!r} ({error})") from None
+            value = companion(name)
     globals()[name] = value
     return value
 

@@ -15,21 +15,6 @@ from oplet.model.builders.model_builder import ModelBuilder as ModelBuilder
 from oplet.model.files.atomic_write import write_atomically as write_atomically
 from oplet.model.files.cache_folder import CacheFolder as CacheFolder
 from oplet.model.model import Model as Model
-from oplet.ops.asynchronous.attributes import NO_SYNC_OBJECT as NO_SYNC_OBJECT
-from oplet.ops.asynchronous.attributes import BufferAttribute as BufferAttribute
-from oplet.ops.asynchronous.attributes import Reconciliation as Reconciliation
-from oplet.ops.asynchronous.attributes import SynchronizationAttribute as SynchronizationAttribute
-from oplet.ops.asynchronous.attributes import reconcile_attributes as reconcile_attributes
-from oplet.ops.asynchronous.attributes import uncovered_attributes as uncovered_attributes
-from oplet.ops.asynchronous.kernel import AsyncKernel as AsyncKernel
-from oplet.ops.asynchronous.kernel import BackendBuffer as BackendBuffer
-from oplet.ops.asynchronous.task import ExecutionTask as ExecutionTask
-from oplet.ops.asynchronous.task import IoType as IoType
-from oplet.ops.asynchronous.task import Synchronization as Synchronization
-from oplet.ops.asynchronous.task import TaskStatus as TaskStatus
-from oplet.ops.asynchronous.threaded_kernel import NUMPY_BUFFER as NUMPY_BUFFER
-from oplet.ops.asynchronous.threaded_kernel import THREADING_EVENT as THREADING_EVENT
-from oplet.ops.asynchronous.threaded_kernel import ThreadedAsyncKernel as ThreadedAsyncKernel
 from oplet.ops.callee import Callee as Callee
 from oplet.ops.checkpoint import charge as charge
 from oplet.ops.checkpoint import checkpoint as checkpoint
@@ -64,8 +49,6 @@ from oplet.ops.tensor import Tensor as Tensor
 from oplet.ops.tensor import TensorBuilder as TensorBuilder
 from oplet.plugins.commands import CommandRegistry as CommandRegistry
 from oplet.plugins.manager import PluginManager as PluginManager
-from oplet.processes import python_process as python_process
-from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner as AsyncSignatureRunner
 from oplet.runtime.delegation.load import load_delegate as load_delegate
 from oplet.runtime.describe.profiler import Profiler as Profiler
 from oplet.runtime.interpreter import Interpreter as Interpreter
@@ -75,5 +58,22 @@ from oplet.runtime.signature_runner import SignatureRunner as SignatureRunner
 from oplet.schema.enums import BuiltinOperator as BuiltinOperator
 from oplet.schema.enums import TensorType as TensorType
 from oplet_predictor import Predictor as Predictor
+from oplet_predictor.asynchronous.async_runner import AsyncSignatureRunner as AsyncSignatureRunner
+from oplet_predictor.asynchronous.attributes import NO_SYNC_OBJECT as NO_SYNC_OBJECT
+from oplet_predictor.asynchronous.attributes import BufferAttribute as BufferAttribute
+from oplet_predictor.asynchronous.attributes import Reconciliation as Reconciliation
+from oplet_predictor.asynchronous.attributes import SynchronizationAttribute as SynchronizationAttribute
+from oplet_predictor.asynchronous.attributes import reconcile_attributes as reconcile_attributes
+from oplet_predictor.asynchronous.attributes import uncovered_attributes as uncovered_attributes
+from oplet_predictor.asynchronous.kernel import AsyncKernel as AsyncKernel
+from oplet_predictor.asynchronous.kernel import BackendBuffer as BackendBuffer
+from oplet_predictor.asynchronous.task import ExecutionTask as ExecutionTask
+from oplet_predictor.asynchronous.task import IoType as IoType
+from oplet_predictor.asynchronous.task import Synchronization as Synchronization
+from oplet_predictor.asynchronous.task import TaskStatus as TaskStatus
+from oplet_predictor.asynchronous.threaded_kernel import NUMPY_BUFFER as NUMPY_BUFFER
+from oplet_predictor.asynchronous.threaded_kernel import THREADING_EVENT as THREADING_EVENT
+from oplet_predictor.asynchronous.threaded_kernel import ThreadedAsyncKernel as ThreadedAsyncKernel
+from oplet_tools.processes import python_process as python_process
 
 __version__: str

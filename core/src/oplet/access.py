@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from oplet.ops.context import Context, Node
     from oplet.ops.tensor import Tensor
     from oplet.runtime.describe.profiler import Profiler
+    from oplet.runtime.execution.session import Backend
     from oplet.runtime.interpreter import Interpreter
     from oplet.runtime.subgraph import Subgraph
 
@@ -123,7 +124,7 @@ class SubgraphRunner:
 
         Args:
             arrays: by the index of an input or output, a contiguous and writeable array of its dtype and shape; None for the runtime's own
-                memory, to which the tensor's value is copied.
+                memory, to which the tensor's value is copied. An input and an output may have the same array where `can_overwrite` says so.
 
         Returns:
             The indices of the tensors that lie where it was asked for. Constants, variables and strings stay where they are, as does what
@@ -136,6 +137,29 @@ class SubgraphRunner:
         """
         return self._runtime.exchange_memory(arrays, self.index)
 
+    def can_overwrite(self, input: int, output: int) -> bool:
+        """Return whether one array may be both an input and an output (see `use_memory`), as for the caches of a language model.
+
+        It may where the only node that reads the input writes the output and can do so in place (see `Node.in_place`).
+
+        Args:
+            input: the input's index.
+            output: the output's index.
+        """
+        subgraph = self.subgraph
+        source, target = subgraph.tensors[input], subgraph.tensors[output]
+        if input not in subgraph.inputs or input in subgraph.read or source.nbytes != target.nbytes:
+            return False
+        nodes = [subgraph.nodes[index] for index in subgraph.execution_plan]
+        readers = [node for node in nodes if any(source in each.inputs for each in (node, *node.absorbed))]
+        return (
+            len(readers) == 1
+            and readers[0].delegate is None
+            and source in readers[0].in_place
+            and readers[0].outputs[0] is target
+            and readers[0].inputs.count(source) == 1
+        )
+
     def details(self, tensor: int) -> dict[str, Any]:
         """Return a tensor's details, as `Interpreter.get_tensor_details` does.
 
@@ -146,6 +170,15 @@ class SubgraphRunner:
             TensorError: there is no such tensor (a ValueError).
         """
         return self._interpreter._get_tensor_details(tensor, self.index)
+
+    @property
+    def backend(self) -> Backend | None:
+        """What else runs the subgraph, in the background: the interpreter changes nothing while that is busy, and closes it; or None."""
+        return self._runtime.backends.get(self.index)
+
+    @backend.setter
+    def backend(self, backend: Backend) -> None:
+        self._runtime.backends[self.index] = backend
 
     def bind_alone(self, node: Node) -> None:
         """Bind the only node that the subgraph runs to the arrays that its tensors have now, for the next `invoke`.

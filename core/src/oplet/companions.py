@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 if TYPE_CHECKING:
     from importlib.abc import Loader, MetaPathFinder
 
-__all__ = ["GROUP", "KNOWN", "companion", "find_companions"]
+__all__ = ["GROUP", "KNOWN", "companion", "find_companions", "is_attribute"]
 
 #: The entry-point group of companions. `ray = "oplet_ray"` makes the module `oplet_ray` and its submodules reachable as `oplet.ray`,
 #: `Predictor = "oplet_predictor.predictor:Predictor"` makes that class reachable as `oplet.Predictor`.
@@ -22,23 +22,19 @@ GROUP: Final = "oplet.modules"
 
 #: Companions of this project by name, and their packages, for advice where they are not installed.
 KNOWN: Final = {
-    "Predictor": "oplet-predictor",
-    "beam": "oplet-beam",
-    "compiled_model": "oplet-compiled-model",
-    "cpu_kernel_mode": "oplet-compiled-model",
-    "cpu_options": "oplet-compiled-model",
-    "environment": "oplet-compiled-model",
-    "gpu_options": "oplet-compiled-model",
-    "hardware_accelerator": "oplet-compiled-model",
-    "intel_openvino_options": "oplet-compiled-model",
-    "option_utils": "oplet-compiled-model",
-    "options": "oplet-compiled-model",
-    "predictor": "oplet-predictor",
-    "qualcomm_options": "oplet-compiled-model",
-    "ray": "oplet-ray",
-    "tensor_buffer": "oplet-compiled-model",
-    "testing": "oplet-testing",
-    "tuning": "oplet-tools",
+    name: package
+    for package, names in {
+        "oplet-beam": "beam",
+        "oplet-compiled-model": "compiled_model cpu_kernel_mode cpu_options environment gpu_options hardware_accelerator "
+        "intel_openvino_options option_utils options qualcomm_options tensor_buffer",
+        "oplet-predictor": "Predictor predictor AsyncKernel AsyncSignatureRunner BackendBuffer BufferAttribute ExecutionTask IoType "
+        "NO_SYNC_OBJECT NUMPY_BUFFER Reconciliation Synchronization SynchronizationAttribute THREADING_EVENT TaskStatus "
+        "ThreadedAsyncKernel reconcile_attributes uncovered_attributes",
+        "oplet-ray": "ray",
+        "oplet-testing": "testing",
+        "oplet-tools": "metrics_interface metrics_portable processes python_process schema_py_generated tools tuning",
+    }.items()
+    for name in names.split()
 }
 
 
@@ -56,6 +52,11 @@ def companion(name: str) -> Any:
     if name in KNOWN:
         raise ImportError(f"cannot import name {name!r} from 'oplet': {_command(name)} brings it.", name="oplet")
     raise AttributeError(f"module 'oplet' has no attribute {name!r}")
+
+
+def is_attribute(name: str) -> bool:
+    """Return whether an installed package provides this name of `oplet` as an attribute, such as a function, and not as a module."""
+    return ":" in _target(name)
 
 
 def _command(name: str) -> str:

@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator
 from functools import reduce
 from importlib import import_module
 from importlib.machinery import PathFinder
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
+
+from oplet.records import Row
 
 if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
@@ -28,12 +30,12 @@ class _Unusual(Exception):
     """The installed packages are laid out in a way that only importlib_metadata reads."""
 
 
-class _Distribution(NamedTuple):
+class _Distribution(Row):
     name: str
     version: str
 
 
-class _EntryPoint(NamedTuple):
+class _EntryPoint(Row):
     """An entry point, with what plugins use of importlib_metadata's class of that name."""
 
     name: str

@@ -31,7 +31,6 @@ _HOMES = {
     "CONTROL_DEPENDENCIES": "oplet.model.control_dependencies",
     "bytes_needed": "oplet.model.save.sizes",
     "decode_control_dependencies": "oplet.model.control_dependencies",
-    "encode_control_dependencies": "oplet.model.control_dependencies",
     "entry_subgraphs": "oplet.model.reachability",
     "made_tensors": "oplet.model.reachability",
     "named_subgraphs": "oplet.model.reachability",
@@ -43,11 +42,14 @@ _HOMES = {
     "misspelt_operator": "oplet.model.builders.operator_options",
     "options_class": "oplet.model.builders.operator_options",
     # Values and types.
+    "PACKED_BITS": "oplet.model.save.sizes",
     "bytes_of": "oplet.ops.serving.work",
     "numpy_dtype": "oplet.ops.tensor",
     "quantization_details": "oplet.runtime.describe.details",
+    "read_strings": "oplet.ops.strings",
     "string_array": "oplet.ops.strings",
     "tensor_type": "oplet.ops.tensor",
+    "unpack": "oplet.runtime.loading",
     # Ops: what serves them.
     "ChainOpResolver": "oplet.ops.serving.resolver",
     "EnsureError": "oplet.ops.ensure",
@@ -58,10 +60,9 @@ _HOMES = {
     "op_key": "oplet.ops.serving.entry",
     "op_label": "oplet.ops.serving.entry",
     # Delegates: as command lines name them, and as their kernels run what they claimed.
-    "AUTO": "oplet.delegates.specifier",
+    "AUTO": "oplet.plugins.engine_choice",
     "LibraryEntry": "oplet.delegates.registry",
-    "is_auto": "oplet.delegates.specifier",
-    "parse_delegate": "oplet.delegates.specifier",
+    "is_auto": "oplet.plugins.engine_choice",
     "prepare_claimed": "oplet.access",
     "resize_now": "oplet.access",
     # Plugins: what is installed, what is preferred, and what to install.
@@ -87,8 +88,8 @@ _HOMES = {
     "ensure_readable": "oplet.runtime.memory.buffer_handles",
     "idle_decompositions": "oplet.runtime.delegation.decompositions",
     "inline_alike": "oplet.access",
+    "node_error": "oplet.runtime.describe.node_errors",
     "profiled": "oplet.access",
-    "small_constant": "oplet.runtime.describe.constants",
     "single_threaded_blas": "oplet.runtime.threads.numpy_settings",
     "unshare_plan": "oplet.access",
 }

@@ -28,13 +28,14 @@ from oplet import (
 )
 from oplet.delegates.delegate import kernel_registration
 from oplet.errors import InvokeError, LimitError
-from oplet.model.control_dependencies import CONTROL_DEPENDENCIES, encode_control_dependencies
+from oplet.model.control_dependencies import CONTROL_DEPENDENCIES
 from oplet.schema.options import AddOptions, FullyConnectedOptions, IfOptions, MulOptions, RandomOptions, WhileOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.tables import Metadata
 from oplet_testing import WrappingDelegate
 from oplet_testing.graphs import Graph, Op, graph_model
 from oplet_testing.one_op import Spec
+from oplet_tools.rewriting.control_dependencies import encode_control_dependencies
 
 X = Spec("float32", [2], signature=[-1])
 TWO = np.array(2, np.float32)

@@ -74,3 +74,44 @@ def test_channels_behind_the_last_group_of_eight_are_rounded_twice_away_from_zer
     output = np.empty((1, 9), np.int8)
     layer.requantize(np.full((1, 9), -2), output)
     assert output.tolist() == [[0] * 8 + [-1]]
+
+
+def test_each_channel_has_a_limit_of_its_own() -> None:
+    # The second would wrap around at the first one's limit, and the third lose bits at it.
+    scales, limits = np.array([0.01, 3.0, 2.0**-20 / 3]), np.array([2.0**30, 2.0**20, 2.0**20])
+    layer = Requantization(scales, np.zeros(3, np.int64), limits, 0, -128, 127)
+    assert layer.fits(np.dtype(np.int8))
+    same = Requantization(scales, np.zeros(3, np.int64), 2.0**30, 0, -128, 127)
+    assert same.fitting(np.dtype(np.int8)).tolist() == [True, False, False]
+
+
+@given(
+    st.sampled_from(list(Rounding)),
+    st.sampled_from(list(TYPES)),
+    st.lists(st.tuples(st.integers(0, 40), st.floats(0.5, 1), st.integers(0, 30), st.integers(-(2**30), 2**30)), min_size=1),
+    st.booleans(),
+)
+def test_constants_are_the_outputs_of_all_accumulators(
+    rounding: Rounding, dtype: type, channels: list[tuple[int, float, int, int]], relu: bool
+) -> None:
+    low, high = TYPES[dtype]
+    zero_point = (low + high) // 2
+    scales = np.array([np.ldexp(fraction, -exponent) for exponent, fraction, _, _ in channels])
+    offsets = np.array([offset for *_, offset in channels])
+    reach = np.array([(1 << bits) - 1 for _, _, bits, _ in channels])
+    layer = Requantization(scales, offsets, reach + np.abs(offsets), zero_point, zero_point if relu else low, high, rounding)
+    constant, outputs = layer.constants()
+    random = np.random.default_rng(0)
+    accumulators = np.concatenate([[-reach, reach, 0 * reach], random.integers(-reach, reach + 1, (50, len(reach)))])
+    found = np.empty(accumulators.shape, np.int64)
+    layer.requantize(accumulators, found)
+    np.testing.assert_array_equal(found[:, constant], np.broadcast_to(outputs, found.shape)[:, constant])
+    assert constant[reach == 0].all()
+
+
+def test_a_filter_that_never_reaches_a_step_is_constant() -> None:
+    offsets = np.array([1 << 30, 7, 5])
+    layer = Requantization(np.array([1e-9, 1e-9, 0.1]), offsets, np.array([2.0**30, 2.0**24, 2.0**10]), -3, -128, 127)
+    constant, outputs = layer.constants()
+    assert constant.tolist() == [True, True, False]
+    assert outputs[:2].tolist() == [-2, -3]

@@ -105,13 +105,14 @@ def test_a_submodule_that_does_not_exist_is_told_by_the_name_that_was_asked_for(
         assert "pip install" not in told
 
 
-def test_a_class_is_a_companion_too_and_the_same_one_by_both_names(tmp_path: Path) -> None:
-    sources = {"oplet_wave": "class Surfer: pass\n"}
-    fake_distribution(tmp_path, "oplet-wave", "1.0", {"Surfer": "oplet_wave:Surfer"}, sources, group=GROUP)
-    same = "from oplet import Surfer; import oplet, oplet_wave; assert Surfer is oplet.Surfer is oplet_wave.Surfer"
+@pytest.mark.parametrize("name", ["Surfer", "surf", "SWELL"])
+def test_a_class_a_function_or_a_constant_is_a_companion_too_and_the_same_one_by_both_names(tmp_path: Path, name: str) -> None:
+    sources = {"oplet_wave": "class Surfer: pass\ndef surf(): pass\nSWELL = object()\n"}
+    fake_distribution(tmp_path, "oplet-wave", "1.0", {name: f"oplet_wave:{name}"}, sources, group=GROUP)
+    same = f"from oplet import {name}; import oplet, oplet_wave; assert {name} is oplet.{name} is oplet_wave.{name}"
     assert run(same, tmp_path).returncode == 0
-    told = run("import oplet.Surfer", tmp_path).stderr
-    assert "ModuleNotFoundError: No module named 'oplet.Surfer'" in told
+    told = run(f"import oplet.{name}", tmp_path).stderr
+    assert f"ModuleNotFoundError: No module named 'oplet.{name}'" in told
 
 
 @pytest.mark.parametrize(
@@ -119,6 +120,9 @@ def test_a_class_is_a_companion_too_and_the_same_one_by_both_names(tmp_path: Pat
     [
         ("from oplet import Predictor", "ImportError: cannot import name 'Predictor' from 'oplet': pip install oplet-predictor brings it."),
         ("import oplet; oplet.Predictor", "ImportError: cannot import name 'Predictor' from 'oplet': pip install oplet-predictor brings it."),
+        ("from oplet import IoType", "ImportError: cannot import name 'IoType' from 'oplet': pip install oplet-predictor brings it."),
+        ("import oplet; oplet.reconcile_attributes", "AttributeError: module 'oplet' has no attribute 'reconcile_attributes' (No module named 'oplet.reconcile_attributes': pip install oplet-predictor brings it.)"),
+        ("from oplet import Interpreter; Interpreter.get_async_signature_runner(None)", "ImportError: cannot import name 'AsyncSignatureRunner' from 'oplet': pip install oplet-predictor brings it."),
         ("import oplet.testing", "ModuleNotFoundError: No module named 'oplet.testing': pip install oplet-testing brings it."),
         ("from oplet.testing import Spec", "ModuleNotFoundError: No module named 'oplet.testing': pip install oplet-testing brings it."),
         ("import oplet.testing.one_op", "ModuleNotFoundError: No module named 'oplet.testing': pip install oplet-testing brings it."),

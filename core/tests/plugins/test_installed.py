@@ -8,9 +8,9 @@ from typing import Any
 
 import importlib_metadata
 import pytest
+from tests.children import run_child
 
 from oplet import installed
-from oplet.processes import run_python
 
 GROUP = "oplet"
 
@@ -36,7 +36,7 @@ def test_the_installed_plugins_are_those_that_importlib_metadata_finds() -> None
         "import sys; from oplet import installed; found = installed.entry_points('oplet');"
         "print('importlib_metadata' in sys.modules); print(sorted((e.name, e.value, e.dist.name, e.dist.version) for e in found))"
     )
-    done = run_python(["-c", code], capture_output=True, text=True, check=True)
+    done = run_child([sys.executable, "-c", code])
     before, found = done.stdout.splitlines()
     expected = [(e.name, e.value, e.dist.name, e.dist.version) for e in importlib_metadata.entry_points(group=GROUP) if e.dist]
     assert found == str(sorted(expected))

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from oplet import DelegateRegistry, PluginManager
-from oplet.delegates.specifier import parse_delegate
 from oplet.errors import DelegateError, PluginError
 from oplet.model.files.cache_folder import FOLDER_VARIABLE
 from oplet.plugins.selection import VARIABLES
@@ -62,9 +61,6 @@ def test_another_word_before_a_colon_is_part_of_the_name(site: Any, caplog: pyte
 
 
 def test_nothing_names_no_delegate() -> None:
-    for text in ("", ":"):
-        with pytest.raises(DelegateError, match="names no delegate; write NAME"):
-            parse_delegate(text)
     registry = DelegateRegistry()
     registry.add("mine", lambda options: None)  # type: ignore[arg-type,return-value]
     with pytest.raises(DelegateError, match="no installed package brings"):

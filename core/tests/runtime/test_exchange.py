@@ -9,7 +9,8 @@ import pytest
 from core.tests.chains import ADD_ONE, F32, Computes, adding, interpret
 from numpy.typing import NDArray
 
-from oplet import Interpreter, ModelBuilder, MutableOpResolver, SimpleDelegate
+from oplet import Interpreter, Model, ModelBuilder, MutableOpResolver, SimpleDelegate
+from oplet.errors import ModelError
 from oplet.schema.options import IfOptions
 from oplet.toolkit import SubgraphRunner
 from oplet_testing import Spec, one_op_model
@@ -168,3 +169,58 @@ def test_a_subgraph_in_which_a_shape_depends_on_values_keeps_its_memory() -> Non
     model = one_op_model("RANGE", [Spec(F32, [])] * 3, [Spec(F32, [-1])])
     runner = runner_of(Interpreter(model_content=model))
     assert not runner.use_memory({0: np.zeros((), F32)})
+
+
+def updating(*, twice: bool = False) -> SubgraphRunner:
+    """A cache of which a run replaces one value; or which another node reads as well."""
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    old, value, at, new, other = (
+        graph.add_tensor(name, kind, shape)
+        for name, kind, shape in (
+            ("old", F32, [4]),
+            ("value", F32, [1]),
+            ("at", "int32", [1]),
+            ("new", F32, [4]),
+            ("other", F32, [4]),
+        )
+    )
+    graph.add_operator("DYNAMIC_UPDATE_SLICE", [old, value, at], [new])
+    if twice:
+        graph.add_operator("ABS", [old], [other])
+    graph.set_inputs(old, value, at)
+    graph.set_outputs(new, *([other] if twice else []))
+    return runner_of(Interpreter(model_content=builder.to_bytes()))
+
+
+def test_one_array_may_be_an_input_and_an_output_where_one_node_alone_reads_the_one_and_writes_the_other() -> None:
+    runner = updating()
+    assert runner.can_overwrite(0, 3)
+    assert not runner.can_overwrite(1, 3)
+    assert not updating(twice=True).can_overwrite(0, 3)
+    assert not runner_of(interpret(adding(2))).can_overwrite(0, 2)  # another node writes the output
+    cache = np.zeros(4, F32)
+    assert set(runner.use_memory({0: cache, 3: cache})) == {0, 3}
+    for place in (2, 0):
+        runner.set(1, np.array([place + 5], F32))
+        runner.set(2, np.array([place], np.int32))
+        runner.invoke()
+    assert cache.tolist() == [5, 0, 7, 0]
+    assert runner.tensor(3).data is cache
+
+
+def test_a_model_may_be_open_already_and_have_its_files_in_memory() -> None:
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, y = graph.add_tensor("x", F32, [2]), graph.add_tensor("y", F32, [2])
+    kept = graph.add_tensor("kept", F32, [2], external_buffer=builder.add_external_buffer("w", np.array([3, 4], F32)))
+    graph.add_operator("ADD", [x, kept], [y])
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    data = builder.to_bytes()
+    with pytest.raises(ModelError, match="keeps constants in the file 'w'; open it by path"):
+        runner_of(Interpreter(model_content=Model.from_bytes(data)))
+    runner = runner_of(Interpreter(model_content=Model.from_bytes(data, external=builder.external_files())))
+    runner.set(0, np.array([1, 1], F32))
+    runner.invoke()
+    assert runner.tensor(1).data.tolist() == [4, 5]

@@ -11,10 +11,10 @@ import pytest
 from tests.places import EXAMPLES
 
 from oplet import PluginManager
-from oplet.processes import run_python
 from oplet_build.building import report as reporting
 from oplet_build.building.build_program import BuiltProgram, build_program
 from oplet_build.building.report import make_report
+from oplet_tools.processes import run_python
 
 DIGITS = EXAMPLES / "digits"
 SEVEN = DIGITS / "pictures" / "7.png"

@@ -11,8 +11,11 @@ import pytest
 from plugins.compiled_model.tests.models import F32
 
 from oplet import ModelBuilder, SimpleDelegate
+from oplet.schema.options import FullyConnectedOptions
 from oplet_compiled_model import CompiledModel, CompiledModelError, CpuKernelMode, CpuOptions, HardwareAccelerator, Options
+from oplet_testing import one_op_model
 from oplet_testing.distributions import fake_distribution, installed
+from oplet_testing.one_op import Spec
 
 CPU, GPU, NPU = HardwareAccelerator.CPU, HardwareAccelerator.GPU, HardwareAccelerator.NPU
 SOURCE = """
@@ -164,3 +167,16 @@ def test_any_number_of_threads_is_taken(content: bytes, threads: int) -> None:
 def test_what_is_no_number_of_threads_is_refused(content: bytes, threads: Any) -> None:
     with pytest.raises(TypeError, match="num_threads is"):
         CompiledModel.from_buffer(content, options=Options(cpu_options=CpuOptions(threads)))
+
+
+def test_kernel_modes_choose_whose_numbers_a_dynamic_range_layer_has() -> None:
+    weights = Spec("int8", [2, 3], [0.1], [0], data=[[1, 2, 3], [4, 5, 6]])
+    specs = [Spec("float32", [1, 3]), weights], [Spec("float32", [1, 2])]
+    content = one_op_model("FULLY_CONNECTED", *specs, FullyConnectedOptions(), version=9)
+    for mode, words in (
+        (None, "its numbers are XNNPACK's"),
+        (CpuKernelMode.BUILTIN, "its numbers are those of LiteRT's own kernels"),
+        (CpuKernelMode.REFERENCE, "its numbers are those of LiteRT's own kernels"),
+    ):
+        model = CompiledModel.from_buffer(content, options=Options(cpu_options=CpuOptions(1, mode)))
+        assert words in model.interpreter.explain()[0].why

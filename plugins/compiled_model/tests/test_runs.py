@@ -259,3 +259,47 @@ def test_a_model_of_free_dimensions_follows_its_buffers_and_one_of_fixed_ones_re
     with pytest.raises(CompiledModelError, match="rank mismatch"):
         free.run_by_index(0, fixed.create_input_buffers(0), free.create_output_buffers(0))
     assert TensorType.FLOAT32 is free.create_input_buffers(0)[0].capsule.type
+
+
+def caching(steps: int) -> CompiledModel:
+    """A cache of which each run replaces one value."""
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    old, value, at, new = (
+        graph.add_tensor(name, kind, shape)
+        for name, kind, shape in (("old", F32, [steps]), ("value", F32, [1]), ("at", "int32", [1]), ("new", F32, [steps]))
+    )
+    graph.add_operator("DYNAMIC_UPDATE_SLICE", [old, value, at], [new])
+    graph.set_inputs(old, value, at)
+    graph.set_outputs(new)
+    return CompiledModel.from_buffer(builder.to_bytes())
+
+
+def test_a_cache_that_is_one_buffer_as_input_and_output_is_written_in_place() -> None:
+    model = caching(SIZE)
+    (cache, value, at), _ = buffers_of(model)
+    cache.write(np.zeros(SIZE, F32))
+    peaks = []
+    for step in range(100):
+        value.write(np.array([step + 1], F32))
+        at.write(np.array([step], np.int32))
+        tracemalloc.start()
+        model.run_by_index(0, [cache, value, at], [cache])
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert cache.read(101, F32).tolist() == [*range(1, 101), 0]
+    assert max(peaks[1:]) < SIZE  # a quarter of the cache
+    runner = SubgraphRunner(model.interpreter)
+    assert runner.tensor(0).data.__array_interface__["data"] == runner.tensor(3).data.__array_interface__["data"]
+
+
+def test_caches_that_are_swapped_from_step_to_step_have_what_each_step_wrote() -> None:
+    model = caching(50)
+    (first, value, at), [second] = buffers_of(model)
+    first.write(np.zeros(50, F32))
+    for step in range(40):
+        value.write(np.array([step + 1], F32))
+        at.write(np.array([step], np.int32))
+        model.run_by_index(0, [first, value, at], [second])
+        first, second = second, first
+    assert first.read(41, F32).tolist() == [*range(1, 41), 0]

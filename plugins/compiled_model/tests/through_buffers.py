@@ -54,7 +54,9 @@ class ThroughBuffers:
         return [{"index": place} for place in range(len(self._names("outputs", self._first)))]
 
     def resize_tensor_input(self, place: int, shape: Sequence[int]) -> None:
-        """Resize an input."""
+        """Resize an input; to no elements by the run that takes them, as LiteRT refuses to do it here."""
+        if 0 in shape:
+            return
         self.model.resize_input_tensor(place, shape, self._first, strict=False)
 
     def set_tensor(self, place: int, value: NDArray[Any]) -> None:
@@ -119,12 +121,16 @@ class ThroughBuffers:
             outputs = self.model.create_output_buffers(number)
             self._outputs[number] = shapes, outputs
         self.model.run_by_index(number, inputs, outputs)
-        return [_read(buffer) for buffer in outputs]
+        after = self.model.get_output_tensor_details(key)
+        names = self._names("outputs", number)
+        return [_read(buffer, after[name]["shape"]) for name, buffer in zip(names, outputs)]
 
 
-def _read(buffer: TensorBuffer) -> NDArray[Any]:
-    """All values of a buffer."""
+def _read(buffer: TensorBuffer, now: list[int]) -> NDArray[Any]:
+    """All values of a buffer; none where the run has resized its output to no elements, for which any buffer is large enough."""
     details = buffer.get_tensor_details()
+    if 0 in now:
+        details["shape"] = now
     name = details["dtype"]
     if name in _PACKED:
         return buffer.read(details["shape"], getattr(ml_dtypes, name)).astype(np.uint8 if name == "uint4" else np.int8)

@@ -55,6 +55,6 @@ def test_nothing_of_the_current_folder_is_opened_nothing_is_compiled_and_no_mach
         paths = [Path(path) for path in told["opened"] if not path.isdigit()]  # descriptors are numbers
         assert [path for path in paths if not path.is_absolute() and path.suffix] == []
         assert [path for path in paths if path.is_relative_to(there)] == []
-        assert folder() / f"{level}{SUFFIX}" in paths
+        assert Path(folder()) / f"{level}{SUFFIX}" in paths
     assert list(temporary.iterdir()) == []
     assert {path.suffix for path in cache.rglob("*") if path.is_file()} <= {".plan", ""}

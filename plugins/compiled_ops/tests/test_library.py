@@ -35,7 +35,7 @@ def fresh() -> Iterator[None]:
 
 
 def test_the_library_that_is_used_is_of_the_highest_level_that_the_processor_and_the_package_have() -> None:
-    here = [level for level in opening.levels_here() if (opening.folder() / f"{level}{opening.SUFFIX}").exists()]
+    here = [level for level in opening.levels_here() if Path(opening.folder(), f"{level}{opening.SUFFIX}").exists()]
     assert opening.library().level == os.environ.get(opening.VARIABLE, here[-1])
     assert levels.current().name == opening.library().level
 
@@ -66,9 +66,9 @@ def test_a_level_that_the_processor_lacks_is_named_and_numpy_serves(
 def test_without_libraries_every_node_is_declined_with_the_reason(
     fresh: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(opening, "folder", lambda: tmp_path)
+    monkeypatch.setattr(opening, "folder", lambda: str(tmp_path))
     code = (
-        "import sys, pathlib; from oplet_compiled_ops.library import opening; opening.folder = lambda: pathlib.Path(sys.argv[2]);"
+        "import sys; from oplet_compiled_ops.library import opening; opening.folder = lambda: sys.argv[2];"
         "from oplet import Interpreter; i = Interpreter(sys.argv[1]); i.allocate_tensors(); i.invoke(); print(i.explain()[0].why)"
     )
     model = tmp_path / "model.tflite"

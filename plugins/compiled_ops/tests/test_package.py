@@ -40,9 +40,8 @@ def test_versions_are_those_of_the_numpy_kernels() -> None:
     resolver = MutableOpResolver()
     oplet_compiled_ops.register_ops(resolver)
     claims = {claim.op: (claim.min_version, claim.max_version) for claim in resolver.entries()}
-    custom = {
-        name: (first, last) for name, (_, first, last) in (oplet_compiled_ops.CUSTOM | oplet_compiled_ops.MEDIAPIPE).items()
-    }
+    tables = (oplet_compiled_ops.CUSTOM, *oplet_compiled_ops.ELSEWHERE.values())
+    custom = {name: (first, last) for table in tables for name, (_, first, last) in table.items()}
     assert claims == {BuiltinOperator[name]: oplet_builtin_ops.VERSIONS[name] for name in oplet_compiled_ops.OPERATORS} | custom
 
 

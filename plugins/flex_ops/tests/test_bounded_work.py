@@ -12,7 +12,9 @@ from plugins.text_ops.tests.meters import CountingMeter
 from oplet.errors import DeadlineError, LimitError
 from oplet.ops.checkpoint import swap_meter
 from oplet_flex_ops.numerics import dense
+from oplet_flex_ops.numerics.dense import portions
 from oplet_flex_ops.numerics.matrices import solve_bands, solve_triangular
+from oplet_flex_ops.ops.arrays import counting
 from oplet_flex_ops.ops.linalg import einsum
 from oplet_flex_ops.texts import fingerprints, regular
 
@@ -26,6 +28,31 @@ def _meter() -> Iterator[CountingMeter]:
     before = swap_meter(meter)
     yield meter
     swap_meter(before)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 4, 5), (2, 0, 3), (1, 1, 40), (5, 1, 2, 6)])
+@pytest.mark.parametrize("most", [1, 4, 13, 1000])
+def test_portions_have_each_element_once_in_order(shape: tuple[int, ...], most: int, meter: CountingMeter) -> None:
+    numbers = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    found = [numbers[part] for part in portions(shape, most)]
+    assert all(part.size <= max(most, 1) for part in found)
+    assert np.concatenate([part.reshape(-1) for part in found] or [numbers.reshape(-1)]).tolist() == numbers.reshape(-1).tolist()
+    if shape and numbers.size > most:
+        assert meter.checked > 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, object])
+def test_long_rows_are_numbered_like_their_columns(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: Any = _RNG.integers(0, 2, (40, 4)).astype(dtype)
+    if dtype is object:
+        rows = np.array([[b"%d" % each for each in row] for row in rows.tolist()], object)
+    if dtype is np.float32:
+        rows[3:6, 0], rows[rows == 0] = np.nan, -0.0
+        rows[::2][rows[::2] == 0] = 0.0
+    by_columns = counting._unique(0, rows)
+    monkeypatch.setattr(counting, "_FEW", 0)
+    for one, other in zip(counting._unique(0, rows), by_columns):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_what_is_refused_says_so_in_a_sentence(tmp_path: Path) -> None:
         """
         import json
         told = []
-        for name in ("ai_edge_litert.schema_py_generated", "ai_edge_litert._pywrap_tfl_calibration"):
+        for name in ("ai_edge_litert.aot", "ai_edge_litert.pywrap_genai_ops"):
             try:
                 __import__(name)
             except ModuleNotFoundError as error:
@@ -169,9 +169,31 @@ def test_what_is_refused_says_so_in_a_sentence(tmp_path: Path) -> None:
         tmp_path,
     )
     assert [sentence.split(",")[0] for sentence in found] == [
-        "ai_edge_litert.schema_py_generated is not answered by oplet",
-        "ai_edge_litert._pywrap_tfl_calibration is not answered by oplet",
+        "ai_edge_litert.aot is not answered by oplet",
+        "ai_edge_litert.pywrap_genai_ops is not answered by oplet",
     ]
+
+
+def test_the_newer_api_and_the_tools_of_models_are_answered(tmp_path: Path, model: Path) -> None:
+    pytest.importorskip("oplet_compiled_model")
+    found = program(
+        f"""
+        import json
+        import numpy as np
+        from ai_edge_litert.compiled_model import CompiledModel, HardwareAccelerator
+        from ai_edge_litert.options import CpuOptions, Options
+        from ai_edge_litert.tools import flatbuffer_utils
+        options = Options(HardwareAccelerator.CPU, CpuOptions(num_threads=1))
+        model = CompiledModel.from_file({str(model)!r}, options=options)
+        inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+        inputs[0].write(np.float32([3, 4]))
+        model.run_by_index(0, inputs, outputs)
+        names = [tensor.name.decode() for tensor in flatbuffer_utils.read_model({str(model)!r}).subgraphs[0].tensors]
+        print(json.dumps([outputs[0].read(2, np.float32).tolist(), names]))
+        """,
+        tmp_path,
+    )
+    assert found == [[6.0, 8.0], ["x", "y"]]
 
 
 def test_a_start_of_python_imports_one_small_module_and_nothing_of_oplet(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from oplet.schema.enums import BuiltinOperator, TensorType
 
 if TYPE_CHECKING:
     from oplet.model.model import Model
-    from oplet.ops.asynchronous.kernel import AsyncKernel
 
 __all__ = [
     "Delegate",
@@ -258,8 +257,8 @@ class DelegateKernel:
     def free(self, context: Context) -> None:
         """Free what `init` allocated; called once for each kernel, also after a failure."""
 
-    def async_kernel(self, context: Context, node: Node) -> AsyncKernel | None:
-        """Return the asynchronous form of the kernel; None if there is none.
+    def async_kernel(self, context: Context, node: Node) -> object | None:
+        """Return the asynchronous form of the kernel, an `AsyncKernel`; None if there is none.
 
         `return ThreadedAsyncKernel(self.bind)` runs the kernel in a thread.
         """

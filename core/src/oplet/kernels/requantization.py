@@ -17,7 +17,6 @@ Source: tflite/kernels/internal/quantization_util.cc, tflite/kernels/internal/co
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any, Final
@@ -33,6 +32,7 @@ from oplet.kernels.fixed_point import (
     multiply_rounding_up,
     quantize_multipliers,
 )
+from oplet.records import Record
 
 __all__ = ["Requantization", "Rounding"]
 
@@ -52,14 +52,13 @@ _NARROW: Final = (Rounding.DOUBLE, Rounding.UP)
 _GROUP: Final = 8
 
 
-@dataclass(frozen=True)
-class Requantization:
+class Requantization(Record):
     """Parameters that turn a layer's integer accumulators into its quantized outputs.
 
     Attributes:
         scales: the real factor of each channel, input scale * weight scale / output scale: float64, (channels,).
         offsets: what is added to each channel's accumulator first (bias, zero-point corrections): int64, (channels,).
-        limit: an upper bound on |accumulator| + |offset|.
+        limit: an upper bound on |accumulator| + |offset|: one for all channels, or one per channel.
         zero_point: of the output.
         low: the smallest output, after the fused activation.
         high: the largest.
@@ -77,12 +76,15 @@ class Requantization:
 
     scales: Array
     offsets: Array
-    limit: float
+    limit: float | Array
     zero_point: int
     low: int
     high: int
     rounding: Rounding = Rounding.DOUBLE
-    _fitting: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def _fitting(self) -> dict[str, NDArray[np.bool_]]:
+        return {}
 
     def requantize(self, accumulators: Array, output: Array) -> None:
         """Requantize in 64-bit integers, the exact definition: it holds for all accumulators, and wraps around where C++ does on
@@ -100,7 +102,7 @@ class Requantization:
             narrow = total.astype(np.int32)
             scaled = multiply_by_quantized_multiplier(narrow, multipliers, shifts)
             if self.rounding is Rounding.UP:
-                scaled = np.where(self._is_up, multiply_rounding_up(narrow, multipliers, shifts), scaled)
+                scaled = np.where(self.is_up, multiply_rounding_up(narrow, multipliers, shifts), scaled)
         elif self.rounding is Rounding.WIDE:
             scaled = multiply_by_quantized_multiplier_int64(total, multipliers, shifts)
         else:
@@ -112,27 +114,55 @@ class Requantization:
 
     def fits(self, dtype: np.dtype[Any]) -> bool:
         """Return whether computing in float64 gives exactly the results of `requantize`, for outputs of an integer type."""
+        fitting = self.fitting(dtype)
+        return bool(len(fitting) and fitting.all())
+
+    def fitting(self, dtype: np.dtype[Any]) -> NDArray[np.bool_]:
+        """Return the mask of the channels for which computing in float64 gives exactly the results of `requantize`."""
         if dtype.char not in self._fitting:  # asked for every block
-            self._fitting[dtype.char] = self._compute_fits(dtype)
+            self._fitting[dtype.char] = self._compute_fitting(dtype)
         return self._fitting[dtype.char]
 
-    def _compute_fits(self, dtype: np.dtype[Any]) -> bool:
+    def _compute_fitting(self, dtype: np.dtype[Any]) -> NDArray[np.bool_]:
         if self.rounding is Rounding.FLOAT:
-            # A number just below a half must not be carried over it, nor one beyond int32 be clamped.
-            if not (self.factors >= 0).all() or not self.limit * float(self.factors.max(initial=0)) < 2.0**30:
-                return False
-            factors = self.factors[self.factors > 2.0**-1000]
-            steps = np.rint(0.5 / factors)
-            return self.limit < 2.0**53 and not (steps * factors == math.nextafter(0.5, 0)).any()
-        multipliers, shifts = self.multipliers
-        if not len(shifts) or (multipliers < 0).any():
-            return False
-        if self.rounding in _NARROW and self.limit * 2.0 ** max(0, int(shifts.max())) >= 2.0**31:
-            return False  # the left shift, or the accumulator itself, might wrap around
-        if self.rounding is Rounding.WIDE and self.limit * 2.0 ** int(shifts.max()) >= 2.0**31:
-            return False  # what is cut to 32 bits might
+            # A number just below a half must not be carried over it.
+            factors = np.where((self.factors > 2.0**-1000) & (self.factors < 2.0**1000), self.factors, 1.0)
+            carried = np.rint(0.5 / factors) * factors == math.nextafter(0.5, 0)
+            return np.asarray(self.is_tame & (self.limits < 2.0**53) & ~carried)
         # Small numbers are exact as such. Of large ones, those that are not clamped are.
-        return (self.is_small and shifts.min() >= self.unit_bits - 52) or (self.limit < 2.0**52 and self.is_fine(dtype))
+        _, shifts = self.multipliers
+        small = (self.limits < 2.0 ** (52 - self.unit_bits)) & (shifts >= self.unit_bits - 52)
+        fine = (self.limits < 2.0**52) & (8 * dtype.itemsize + 2 + self.unit_bits - shifts <= 53)
+        return np.asarray(self.is_tame & (small | fine))
+
+    @cached_property
+    def limits(self) -> Array:
+        """Upper bound on |accumulator| + |offset| of each channel: float64."""
+        return np.asarray(np.broadcast_to(np.asarray(self.limit, np.float64), np.shape(self.scales)))
+
+    @cached_property
+    def is_tame(self) -> NDArray[np.bool_]:
+        """Mask of the channels in which nothing wraps around or is cut off before the clamp, so that larger accumulators give
+        outputs that are as large or larger.
+        """
+        if self.rounding is Rounding.FLOAT:
+            with np.errstate(all="ignore"):  # factors may be infinite
+                return np.asarray((self.factors >= 0) & (self.limits * self.factors < 2.0**30))
+        multipliers, shifts = self.multipliers
+        # The left shift, or the accumulator itself, might wrap around; and of wide ones what is cut to 32 bits.
+        left = shifts if self.rounding is Rounding.WIDE else np.maximum(shifts, 0)
+        return np.asarray((multipliers == 0) | ((multipliers > 0) & (np.ldexp(self.limits, left) < 2.0**31)))
+
+    def constants(self) -> tuple[NDArray[np.bool_], Array]:
+        """Return the mask of the channels that have the same output whatever their accumulators, and these outputs, int64.
+
+        They are filters of zeros, and those that are scaled to less than a step of the output or are always clamped.
+        """
+        reach = np.maximum(self.limits - np.abs(self.offsets), 0)
+        ends = np.empty((2, len(reach)), np.int64)
+        self.requantize(np.stack([-reach, reach]), ends)
+        # Wide accumulators are defined up to 47 bits.
+        return (reach == 0) | (self.is_tame & (self.limits < 2.0**46) & (ends[0] == ends[1])), ends[0]
 
     @cached_property
     def multipliers(self) -> tuple[Array, Array]:
@@ -166,7 +196,7 @@ class Requantization:
     @cached_property
     def lifts(self) -> Array:
         """The term of `nudges` for channels whose rounding adds it below zero as well, 0 for other channels; float64."""
-        return np.asarray(np.where(self._is_up, self.nudges, 0.0))
+        return np.asarray(np.where(self.is_up, self.nudges, 0.0))
 
     @property
     def unit_bits(self) -> int:
@@ -176,7 +206,7 @@ class Requantization:
     @cached_property
     def is_small(self) -> bool:
         """Whether products of accumulators and multipliers stay below 2**52, so that float64 holds them exactly."""
-        return self.limit < 2.0 ** (52 - self.unit_bits)
+        return bool(self.limits.max(initial=0) < 2.0 ** (52 - self.unit_bits))
 
     @cached_property
     def is_one_sided(self) -> bool:
@@ -192,7 +222,7 @@ class Requantization:
         return int(self.multipliers[1].min())
 
     @property
-    def _is_up(self) -> NDArray[np.bool_]:
+    def is_up(self) -> NDArray[np.bool_]:
         """Mask of the channels whose results are rounded with halves up, as in LiteRT's vector code."""
         channels = len(self.multipliers[1])
         return np.asarray(np.arange(channels) < (channels // _GROUP * _GROUP if self.rounding is Rounding.UP else 0))

@@ -13,9 +13,9 @@ puts the larger half of the padding after the input; VALID has the windows that 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 from oplet.ops.context import ensure, ensure_fits
+from oplet.records import Row
 from oplet.schema.enums import Padding
 
 __all__ = ["Axis", "Windows2D", "padding_around", "padding_before", "transposed_axis", "window_axis", "windows_in"]
@@ -50,7 +50,7 @@ def padding_around(size: int, filter: int, stride: int, padding: Padding, dilati
     return missing // 2, missing - missing // 2
 
 
-class Axis(NamedTuple):
+class Axis(Row):
     """Geometry of the windows along one axis; all sizes are in elements.
 
     Attributes:
@@ -80,7 +80,7 @@ class Axis(NamedTuple):
         return max(self.before + self.size, (self.out - 1) * self.stride + (self.filter - 1) * self.dilation + 1)
 
 
-class Windows2D(NamedTuple):
+class Windows2D(Row):
     """All windows over a batch of maps of shape (batch, height, width, channels).
 
     Attributes:

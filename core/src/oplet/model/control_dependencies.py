@@ -7,32 +7,15 @@ byte, low bits first; a version, then the number of subgraphs, then for each sub
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-__all__ = ["CONTROL_DEPENDENCIES", "decode_control_dependencies", "encode_control_dependencies"]
+__all__ = ["CONTROL_DEPENDENCIES", "decode_control_dependencies"]
 
 #: Name of the metadata entry.
 CONTROL_DEPENDENCIES = "model_control_dependencies"
 _VERSION = 1
 
 Edges = list[tuple[int, int]]
-
-
-def encode_control_dependencies(edges: Sequence[Sequence[tuple[int, int]]]) -> bytes:
-    """Encode control edges between nodes as the metadata entry `model_control_dependencies`.
-
-    Args:
-        edges: for each subgraph its edges, as pairs (before, after) of node indices.
-    """
-    out = bytearray()
-    _put(out, _VERSION)
-    _put(out, len(edges))
-    for of_subgraph in edges:
-        _put(out, len(of_subgraph))
-        for before, after in of_subgraph:
-            _put(out, _zigzag(before))
-            _put(out, _zigzag(after))
-    return bytes(out)
 
 
 def decode_control_dependencies(data: bytes) -> list[Edges] | None:
@@ -51,13 +34,6 @@ def decode_control_dependencies(data: bytes) -> list[Edges] | None:
         return None
 
 
-def _put(out: bytearray, value: int) -> None:
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-
-
 def _numbers(data: bytes) -> Iterator[int]:
     value = shift = 0
     for byte in data:
@@ -70,10 +46,6 @@ def _numbers(data: bytes) -> Iterator[int]:
             value = shift = 0
     if shift:
         raise ValueError("cut off inside a number")
-
-
-def _zigzag(value: int) -> int:
-    return 2 * value if value >= 0 else -2 * value - 1
 
 
 def _signed(value: int) -> int:

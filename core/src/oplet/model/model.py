@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from mmap import mmap
 from typing import TYPE_CHECKING, Literal
 
@@ -99,12 +99,19 @@ class Model:
         return model
 
     @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview, *, verified: bool = False) -> Model:
+    def from_bytes(
+        cls,
+        data: bytes | bytearray | memoryview,
+        *,
+        verified: bool = False,
+        external: Mapping[str, bytes | memoryview] | None = None,
+    ) -> Model:
         """Decode a model that is already in memory; constants are views of `data`.
 
         Args:
             data: the model's bytes.
             verified: whether the tables may be those that another model of the same `bytes` object has verified.
+            external: the contents of files of external buffers, by name, where these are in memory as well.
 
         Raises:
             ModelError: the bytes are not a .tflite model.
@@ -113,7 +120,9 @@ class Model:
         shared = None
         if type(view.obj) is bytes and len(view) == len(view.obj):  # others may change, or are a part of which there are several
             shared = values_of_bytes(view.obj)
-        return cls._of(view, "the model's bytes", None, shared, verified)
+        model = cls._of(view, "the model's bytes", None, shared, verified)
+        model._external = {name: MappedFile(name, content) for name, content in (external or {}).items()}
+        return model
 
     @classmethod
     def _of(cls, view: memoryview, where: str, path: str | None, shared: SharedValues | None, verified: bool) -> Model:

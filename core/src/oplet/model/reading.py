@@ -18,7 +18,7 @@ _MINIMUM_SIZE = 8
 _LOOKALIKES: tuple[tuple[bytes, str], ...] = (
     (
         b"LITERTLM",
-        "a LiteRT-LM file (.litertlm), a language model with its tokenizer and other parts; run it with LiteRT-LM, or take the models out of it",
+        "a LiteRT-LM file (.litertlm), a language model with its tokenizer and other parts; oplet-lm runs it, as does LiteRT-LM",
     ),
     (b"\x89HDF\r\n", "an HDF5 (Keras .h5) file; convert it with TensorFlow's converter"),
     (b"\x08\x01\x12", "a TensorFlow SavedModel protobuf; convert it with TensorFlow's converter"),
@@ -53,7 +53,7 @@ def _kind(view: memoryview) -> str:
         if entry.lower().endswith(_MODELS):
             return (
                 f"a zip archive of models, such as MediaPipe's .task, whose first file is '{entry}'; unpack it and open a model in it, "
-                "or run the bundle with MediaPipe"
+                "run a language model's with oplet-lm, or the bundle with MediaPipe"
             )
         return "a zip archive; a Keras .keras file or an archive must be converted or unpacked first"
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()

@@ -1,4 +1,4 @@
 """The interface between kernels and the runtime: nodes, tensors, the context, calls of other subgraphs, checks.
 
-`serving` decides which registration serves a node; `asynchronous` is the interface of asynchronous kernels.
+`serving` decides which registration serves a node.
 """

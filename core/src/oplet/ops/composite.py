@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from oplet.records import Record
 
 __all__ = ["Composite"]
 
 
-@dataclass(frozen=True, order=True)
-class Composite:
+class Composite(Record):
     """The key of a composite in resolvers, as a name is the key of a custom op and a code that of a built-in operator.
 
     In a model a composite is a node of the operator STABLEHLO_COMPOSITE. Its options have the name, a version (converters write 0),

@@ -46,6 +46,8 @@ class Context:
 
     #: Number of threads that a kernel may use.
     num_threads: int = 1
+    #: Whether kernels compute what LiteRT's default delegate, XNNPACK, computes where it takes the node; else what LiteRT's own do.
+    default_delegates: bool = True
     #: The folder that the program lets the model save and restore variables in; None for nowhere.
     checkpoint_folder: str | None = None
     #: Number of iterations after which a loop is refused as endless.

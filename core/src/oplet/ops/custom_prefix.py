@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from oplet.records import Record
 
 __all__ = ["CustomPrefix", "matches"]
 
 
-@dataclass(frozen=True, order=True)
-class CustomPrefix:
+class CustomPrefix(Record):
     """The key of a family of custom ops in resolvers, as a name is the key of a single one.
 
     Attributes:

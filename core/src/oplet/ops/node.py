@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from oplet.ops.checkpoint import charge
 from oplet.ops.ensure import EnsureError
 from oplet.ops.shared_values import Derived, NodeValues, Source, nbytes_of
 from oplet.ops.tensor import Tensor
+from oplet.records import Row
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.table import Table
@@ -29,7 +30,7 @@ Value = TypeVar("Value")
 KernelCache = tuple["dict[Hashable, Derived] | None", "dict[int, Tensor] | None"]
 
 
-class Unresolved(NamedTuple):
+class Unresolved(Row):
     """Placeholder for the registrations of a graph's nodes: calling `resolve` finds them all when one is first asked for."""
 
     resolve: Callable[[], None]

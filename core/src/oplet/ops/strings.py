@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oplet.errors import ModelError
 from oplet.ops.checkpoint import checkpoint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["held_nbytes", "string_array", "strings_nbytes"]
+__all__ = ["held_nbytes", "read_strings", "string_array", "string_offsets", "strings_nbytes"]
 
 #: Bytes of a bytes object besides its characters, and of the reference to it in an array.
 _OBJECT, _REFERENCE = 33, 8
@@ -44,6 +46,45 @@ def string_array(value: Any) -> NDArray[Any]:
     if array.dtype.kind == "S" and not array.ndim:
         return string_array(array.tobytes())
     return array.astype(object) if array.dtype.kind in "SU" else array
+
+
+def string_offsets(raw: NDArray[np.uint8], what: str) -> NDArray[np.int32]:
+    """Return the offsets in a string tensor's buffer, of each string and the end of the last one.
+
+    Raises:
+        ModelError: one leads outside the buffer, or the strings are not in order.
+    """
+    if raw.size < 4:
+        raise ModelError(f"String {what} is invalid: its buffer has {raw.size} bytes, the count alone takes 4.")
+    count = int(raw[:4].view("<i4")[0])
+    if count < 0 or raw.size < 4 * (count + 2):
+        raise ModelError(f"String {what} has invalid num of string set: {count}, in a buffer of {raw.size} bytes.")
+    offsets = raw[4 : 4 * (count + 2)].view("<i4")
+    wrong = None
+    if offsets[0] != 4 * (count + 2):
+        wrong = f"the first one must begin at {4 * (count + 2)}"
+    elif offsets[-1] > raw.size:
+        wrong = f"the last one ends at {offsets[-1]}"
+    elif (falls := np.flatnonzero(offsets[1:] < offsets[:-1])).size:
+        wrong = f"number {falls[0]} ends before it begins"
+    if wrong is not None:
+        raise ModelError(
+            f"String {what} is invalid: its offsets {offsets[:4].tolist()}... do not follow each other inside {raw.size} bytes; {wrong}."
+        )
+    return offsets
+
+
+def read_strings(raw: NDArray[np.uint8], what: str) -> NDArray[Any]:
+    """Return the strings of a string tensor's buffer, as an object array of bytes with one dimension.
+
+    Raises:
+        ModelError: an offset leads outside the buffer, or the strings are not in order.
+    """
+    offsets = string_offsets(raw, what).tolist()
+    result = np.empty(len(offsets) - 1, object)
+    for i, (start, end) in enumerate(pairwise(offsets)):
+        result[i] = raw[start:end].tobytes()
+    return result
 
 
 def strings_nbytes(count: int, characters: int) -> int:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
 from oplet.errors import ModelError, PluginError, StateError
 from oplet.ops.ensure import EnsureError
 from oplet.ops.shared_values import Array, Computed
+from oplet.records import Row
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 from oplet.schema.tables import SparsityParameters
@@ -161,7 +162,7 @@ class Quantization:
 _CONSTANT, _COMPUTED, _DYNAMIC = Allocation.CONSTANT, Allocation.COMPUTED, Allocation.DYNAMIC
 
 
-class TensorBuilder(NamedTuple):
+class TensorBuilder(Row):
     """Description of a tensor that a kernel adds to the graph with `Context.add_tensor`.
 
     Attributes:

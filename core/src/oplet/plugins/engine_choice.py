@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
 
-__all__ = ["GROUP", "Choice", "Chooser", "Configuration", "installed_chooser"]
+__all__ = ["AUTO", "GROUP", "Choice", "Chooser", "Configuration", "installed_chooser", "is_auto"]
 
 #: The entry-point group of choosers: `auto = "oplet_tools.tuning.choice:choose_for_interpreter"`. Not a hook of plugins, so that
 #: `plugins=` chooses between kernels and never takes away who chooses between engines.
 GROUP = "oplet.choosers"
+#: The specifier that lets oplet choose the delegates.
+AUTO = "auto"
 
 
 class Configuration(Protocol):
@@ -89,6 +91,11 @@ class Chooser(Protocol):
         """
 
 
+def is_auto(text: str) -> bool:
+    """Return whether a delegate specifier is "auto", with or without options, so that oplet chooses the delegates."""
+    return text == AUTO or text.startswith(f"{AUTO}:")
+
+
 def installed_chooser(text: str) -> Chooser:
     """Return the installed function that chooses the engines for a delegate specifier.
 
@@ -98,7 +105,6 @@ def installed_chooser(text: str) -> Chooser:
     Raises:
         DelegateLoadError: no installed package has one, or it cannot be imported.
     """
-    from oplet.delegates.specifier import AUTO, is_auto
     from oplet.errors import DelegateLoadError, failures, text_of
     from oplet.installed import entry_points
     from oplet.plugins.install_commands import install_command

@@ -1,11 +1,13 @@
-"""The hooks that a plugin may implement; each is called at most once per plugin."""
+"""The hooks that a plugin may implement; each is called at most once per plugin.
+
+A usual plugin is a module of functions with plain marks, which are called here; pluggy, which takes long to import, serves the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-import pluggy
+from collections.abc import Callable, Mapping
+from types import FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from oplet.delegates.registry import DelegateRegistry
@@ -15,9 +17,46 @@ if TYPE_CHECKING:
     from oplet.schema.enums import BuiltinOperator
     from oplet.versions.runtime_version import RuntimeVersions
 
-__all__ = ["hookspec"]
+__all__ = ["plain_hooks"]
 
-hookspec = pluggy.HookspecMarker("oplet")
+#: The arguments of each hook.
+_HOOKS: dict[str, tuple[str, ...]] = {}
+
+
+def hookspec(function: Any, firstresult: bool = False) -> Any:
+    """Mark a function as a hook, as `pluggy.HookspecMarker("oplet")` does."""
+    function.oplet_spec = {"firstresult": firstresult, "historic": False, "warn_on_impl": None, "warn_on_impl_args": None}
+    _HOOKS[function.__name__] = _arguments(function)
+    return function
+
+
+def _arguments(function: FunctionType) -> tuple[str, ...]:
+    return function.__code__.co_varnames[: function.__code__.co_argcount]
+
+
+def plain_hooks(plugin: object) -> dict[str, Callable[..., Any]] | None:
+    """Return the functions of the hooks that a plugin implements; None where only pluggy knows how to call them, or what is wrong."""
+    if type(plugin) is not ModuleType:
+        return None
+    found: dict[str, Callable[..., Any]] = {}
+    for name, function in sorted(vars(plugin).items()):
+        marks = getattr(function, "oplet_impl", None) if isinstance(function, (FunctionType, MethodType)) else None
+        if marks is None:
+            continue
+        if not isinstance(function, FunctionType) or not isinstance(marks, dict) or any(marks.values()):
+            return None
+        names = _arguments(function)
+        # The flags say that it takes *arguments or **keywords.
+        unusual = function.__code__.co_flags & 12 or function.__code__.co_kwonlyargcount or function.__defaults__
+        if unusual or hasattr(function, "__wrapped__") or not {*names} <= {*_HOOKS.get(name, ())} or name not in _HOOKS:
+            return None
+        found[name] = _called_with(function, names)
+    return found
+
+
+def _called_with(function: FunctionType, names: tuple[str, ...]) -> Callable[..., Any]:
+    """Return a function that passes on those of the hook's arguments that the plugin's function takes."""
+    return lambda **arguments: function(**{name: arguments[name] for name in names})
 
 
 @hookspec
@@ -48,7 +87,6 @@ def register_commands(registry: CommandRegistry) -> None:
     """Add commands to `oplet` with `registry.add(name, command, help)`; give "module:NAME" to import a command late."""
 
 
-@hookspec(firstresult=True)
 def open_op_library(path: str, operators: Mapping[str | BuiltinOperator, str] | str | None) -> MutableOpResolver | None:
     """Return the operators of a file that is no Python package, as `--custom-op-library` names it; None if the plugin does not
     open such files.
@@ -56,3 +94,16 @@ def open_op_library(path: str, operators: Mapping[str | BuiltinOperator, str] | 
     `operators` are the file's functions by the ops that they serve, one function's name, or None for all that it has. Raise a
     `PluginError` where the file is of the plugin's kind and cannot be used.
     """
+
+
+def open_bundle(path: str) -> Mapping[str, Any] | None:
+    """Return what is in a file that has models and other parts, for `oplet inspect` and `oplet doctor`; None if the plugin does not open
+    such files.
+
+    The keys: "kind", what the file is; "about", values by what they say; "parts", a list of (name, kind, number of bytes); "models", open
+    `Model`s by name. Raise an `OpletError` where the file is of the plugin's kind and damaged.
+    """
+
+
+hookspec(open_op_library, firstresult=True)
+hookspec(open_bundle, firstresult=True)

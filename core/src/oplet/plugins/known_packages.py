@@ -47,6 +47,7 @@ PACKAGES: Final = frozenset(
         "oplet-larq-ops",
         "oplet-litert-delegate",
         "oplet-litert-shim",
+        "oplet-lm",
         "oplet-mediapipe-ops",
         "oplet-model-explorer",
         "oplet-native-ops",

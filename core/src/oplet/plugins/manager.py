@@ -177,6 +177,16 @@ class PluginManager:
             self._libraries.append(PluginOps(frozenset({normalised(name)}), APPLICATION_RANK, plugin.adopted(opened, name)))
             self._resolvers.clear()
 
+    def open_bundle(self, path: str | os.PathLike[str]) -> Mapping[str, Any] | None:
+        """Open a file that has models and other parts, with the first plugin that knows its kind (hook `open_bundle`); None if none does.
+
+        Raises:
+            OpletError: the file is damaged, or a plugin fails.
+        """
+        with self._lock:
+            asked = (plugin.open_bundle(os.fspath(path)) for plugin in self._found if plugin.state != "blocked")
+            return next((found for found in asked if found is not None), None)
+
     @property
     def has_op_libraries(self) -> bool:
         """Whether files that are no packages serve operators too."""

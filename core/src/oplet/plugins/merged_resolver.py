@@ -5,20 +5,19 @@ conflict.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple
 
 from oplet.errors import OpConflictError
 from oplet.ops.serving.entry import Op, ResolverEntry, op_key, op_label
 from oplet.ops.serving.registration import Provenance, Registration
 from oplet.ops.serving.resolver import MutableOpResolver, OpResolver
 from oplet.plugins.selection import PREFER_VARIABLE, Preference, normalised
+from oplet.records import Row
 
 __all__ = ["MergedResolver", "PluginOps"]
 
 
-class PluginOps(NamedTuple):
+class PluginOps(Row):
     """The ops of one plugin.
 
     Attributes:
@@ -32,7 +31,6 @@ class PluginOps(NamedTuple):
     resolver: MutableOpResolver
 
 
-@dataclass(frozen=True)
 class _ConflictEntry(ResolverEntry):
     """An entry for an op that several plugins serve with equal precedence; loading it raises the error that names them."""
 
@@ -42,7 +40,7 @@ class _ConflictEntry(ResolverEntry):
         raise OpConflictError(self.error)
 
 
-class _Choice(NamedTuple):
+class _Choice(Row):
     entry: ResolverEntry | None
     why: str
 
@@ -120,9 +118,9 @@ class MergedResolver(OpResolver):
             entry = self._choose(op, version).entry
             if entry is None:
                 continue
-            entry = replace(entry, min_version=version, max_version=version)
-            if current is not None and replace(current, min_version=version, max_version=version) == entry:
-                current = replace(current, max_version=version)
+            entry = entry.__replace__(min_version=version, max_version=version)
+            if current is not None and current.__replace__(min_version=version, max_version=version) == entry:
+                current = current.__replace__(max_version=version)
                 continue
             if current is not None:
                 yield current

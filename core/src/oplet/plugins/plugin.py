@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 from oplet.errors import OpletError, PluginError, failures, text_of
 from oplet.ops.serving.provenance import Provenance
 from oplet.plugins.selection import normalised
+from oplet.records import Row
 from oplet.schema.enums import BuiltinOperator
 from oplet.texts import logger_of
 
 if TYPE_CHECKING:
-    import pluggy
     from importlib_metadata import EntryPoint
 
     from oplet.delegates.registry import DelegateRegistry
@@ -53,7 +53,7 @@ def warn(text: str, *arguments: object) -> None:
     logger_of("oplet.plugins").warning(text, *arguments)
 
 
-class PluginInfo(NamedTuple):
+class PluginInfo(Row):
     """Information on a plugin, as `oplet plugins` shows it.
 
     Attributes:
@@ -93,7 +93,7 @@ class PluginInfo(NamedTuple):
         return {**self._asdict(), "ops": ops}
 
 
-class PluginOutline(NamedTuple):
+class PluginOutline(Row):
     """What is known of a plugin without importing it; the other attributes are `PluginInfo`'s.
 
     Attributes:
@@ -151,7 +151,7 @@ class Plugin:
         self.commands: CommandRegistry | None = None
         self.runtime_versions: RuntimeVersions | None = None
         self.work: WorkTable | None = None
-        self._manager: pluggy.PluginManager | None = None
+        self._hooks: dict[str, Callable[..., Any]] | None = None  # None until it is imported
 
     def __str__(self) -> str:
         return f"{self.distribution} {self.version}".rstrip() or f"plugin '{self.name}'"
@@ -199,6 +199,31 @@ class Plugin:
             done = self._call("register_commands", registry=registry)
             self.commands = registry if done else CommandRegistry(self.provenance)
 
+    def open_bundle(self, path: str) -> Mapping[str, Any] | None:
+        """Open a file that has models and other parts; None if the plugin does not open such files.
+
+        Raises:
+            OpletError: the file is of the plugin's kind and damaged.
+            PluginError: the plugin fails.
+        """
+        found: Mapping[str, Any] | None = self._opened("open_bundle", path=path)
+        return found
+
+    def _opened(self, hook: str, **arguments: Any) -> Any:
+        """Return what a hook that opens a file returns; None if the plugin has not got it."""
+        if self.state == "found":
+            self._import()
+        if self._hooks is None or hook not in self._hooks:
+            return None
+        try:
+            return self._hooks[hook](**arguments)
+        except OpletError:
+            raise
+        except failures() as error:
+            raise PluginError(
+                f"The plugin '{self.name}' of {self} fails to open '{arguments['path']}': {_one_line(error)}"
+            ) from error
+
     def open_op_library(self, path: str, operators: Operators) -> MutableOpResolver | None:
         """Open a file of operators that is no Python package; None if the plugin does not open such files.
 
@@ -206,16 +231,7 @@ class Plugin:
             OpletError: the file is of the plugin's kind and cannot be used.
             PluginError: the plugin fails.
         """
-        if self.state == "found":
-            self._import()
-        if self._manager is None or "open_op_library" not in self.hooks:
-            return None
-        try:
-            found = self._manager.hook.open_op_library(path=path, operators=operators)
-        except OpletError:
-            raise
-        except failures() as error:
-            raise PluginError(f"The plugin '{self.name}' of {self} fails to open '{path}': {_one_line(error)}") from error
+        found = self._opened("open_op_library", path=path, operators=operators)
         from oplet.ops.serving.resolver import MutableOpResolver
 
         if found is not None and not isinstance(found, MutableOpResolver):
@@ -291,19 +307,18 @@ class Plugin:
         """Call a hook if the plugin implements it; returns False if the hook failed."""
         if self.state == "found":
             self._import()
-        if self._manager is None:
+        if self._hooks is None:
             return False
         try:
-            getattr(self._manager.hook, hook)(**arguments)
+            if hook in self._hooks:
+                self._hooks[hook](**arguments)
         except failures() as error:
             self.fail(f"its hook {hook} raised {_one_line(error)}")
             return False
         return True
 
     def _import(self) -> None:
-        import pluggy
-
-        from oplet.plugins import hookspecs
+        from oplet.plugins.hookspecs import plain_hooks
 
         try:
             target = self.entry_point.load()
@@ -311,19 +326,17 @@ class Plugin:
             if not first <= API_VERSION <= last:
                 self._refuse_api(first, last)
                 return
-            # Each plugin has a pluggy manager of its own, isolated from all others.
-            manager = pluggy.PluginManager("oplet")
-            manager.add_hookspecs(hookspecs)
-            manager.register(target, self.name)
+            hooks = plain_hooks(target)
+            if hooks is None:
+                hooks = self._hooks_of_pluggy(target)
             tier = getattr(target, "OPLET_TIER", "plugin")
             self.tier = tier if tier in _TIERS else "plugin"
-            self.hooks = tuple(sorted(caller.name for caller in manager.get_hookcallers(target) or ()))
-            self._note_unknown_hooks(manager)
+            self.hooks = tuple(hooks)
         except failures() as error:  # also SystemExit: the module may be a script
             self.fail(_one_line(error))
             return
         self.api = str(first) if first == last else f"{first}-{last}"
-        self.state, self._manager = "loaded", manager
+        self.state, self._hooks = "loaded", hooks
 
     def _refuse_api(self, first: int, last: int) -> None:
         self.api = str(first) if first == last else f"{first}-{last}"
@@ -335,10 +348,19 @@ class Plugin:
             fix = "a newer version of the plugin is needed"
         self.fail(f"it speaks plugin API {self.api} and this oplet speaks {API_VERSION}, so {fix}")
 
-    def _note_unknown_hooks(self, manager: pluggy.PluginManager) -> None:
-        known = [name for name in self.hooks if getattr(manager.hook, name).has_spec()]
+    def _hooks_of_pluggy(self, target: object) -> dict[str, Callable[..., Any]]:
+        import pluggy
+
+        from oplet.plugins import hookspecs
+
+        # Each plugin has a manager of its own, isolated from all others.
+        manager = pluggy.PluginManager("oplet")
+        manager.add_hookspecs(hookspecs)
+        manager.register(target, self.name)
+        implemented = sorted(caller.name for caller in manager.get_hookcallers(target) or ())
+        known = [name for name in implemented if getattr(manager.hook, name).has_spec()]
         every = [name for name, caller in vars(manager.hook).items() if not name.startswith("_") and caller.has_spec()]
-        for name in self.hooks:
+        for name in implemented:
             optional = all(impl.optionalhook for impl in getattr(manager.hook, name).get_hookimpls())
             if name in known or optional:
                 continue
@@ -347,7 +369,7 @@ class Plugin:
             close = difflib.get_close_matches(name, every, 1)
             note = f"it implements the hook '{name}', which oplet does not have" + (f" (meant: '{close[0]}'?)" if close else "")
             self._note(note)
-        self.hooks = tuple(known)
+        return {name: getattr(manager.hook, name) for name in known}
 
 
 def note_namesakes(plugins: Iterable[Plugin]) -> None:

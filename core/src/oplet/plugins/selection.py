@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from oplet.errors import PluginError
+from oplet.records import Row
 
 __all__ = [
     "DISABLE_VARIABLE",
@@ -77,7 +77,7 @@ def _split(given: str | Iterable[str], source: str) -> tuple[tuple[str, ...], tu
     return _names(wanted), _names(unwanted)
 
 
-class Switches(NamedTuple):
+class Switches(Row):
     """Which plugins may load: lists of allowed and of blocked names.
 
     Attributes:
@@ -147,7 +147,7 @@ class Switches(NamedTuple):
         return {name: source for name, source in self.block.items() if name not in known}
 
 
-class Preference(NamedTuple):
+class Preference(Row):
     """The plugins to use where several serve an op.
 
     Attributes:

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from oplet.delegates.delegate import Delegate
+    from oplet.model.model import Model
     from oplet.ops.serving.resolver import OpResolver
     from oplet.plugins.engine_choice import Choice
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
-    from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
     from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.limits import Limits
     from oplet.runtime.signature_runner import SignatureRunner
@@ -46,11 +46,11 @@ class Interpreter(Variables, Descriptions):
 
     Args:
         model_path: the model's file, which is memory-mapped.
-        model_content: the model's bytes, in place of a file.
+        model_content: the model's bytes, in place of a file; or an open `Model`, for this interpreter alone.
         experimental_delegates: delegates to apply, in order; `load_delegate` makes them from names. "auto" for the fastest of the
             installed kernels and delegates: measured once for this model on this machine, then read from a cache; see `choice`.
         num_threads: the number of threads that kernels may use, at least 1; 1 if None.
-        experimental_op_resolver_type: accepted for compatibility; see `OpResolverType`.
+        experimental_op_resolver_type: whose numbers kernels give where LiteRT's default and its own kernels differ; see `OpResolverType`.
         experimental_preserve_all_tensors: keep every intermediate tensor's value readable after `invoke`.
         experimental_disable_delegate_clustering: keep the original order of nodes when partitions are cut.
         experimental_default_delegate_latest_features: accepted for compatibility; there is no default delegate.
@@ -89,7 +89,7 @@ class Interpreter(Variables, Descriptions):
     def __init__(
         self,
         model_path: str | os.PathLike[str] | None = None,
-        model_content: bytes | memoryview | None = None,
+        model_content: bytes | memoryview | Model | None = None,
         experimental_delegates: Sequence[Delegate] | str | None = None,
         num_threads: int | None = None,
         experimental_op_resolver_type: OpResolverType = OpResolverType.AUTO,
@@ -112,6 +112,7 @@ class Interpreter(Variables, Descriptions):
     ) -> None:
         check_types(experimental_op_resolver_type, num_threads)
         model = open_model(model_path, model_content, use_mmap)
+        default_delegates = experimental_op_resolver_type.name in ("AUTO", "BUILTIN")
         shares_plans = op_resolver is None and not checks
         changes = (
             experimental_delegates
@@ -119,6 +120,7 @@ class Interpreter(Variables, Descriptions):
             or limits
             or checkpoint_folder is not None
             or experimental_preserve_all_tensors
+            or not default_delegates
             or release_dynamic_tensors
         )
         is_usual = shares_plans and not changes and num_threads in (None, 1) and not isinstance(plugins, Sequence)
@@ -139,6 +141,7 @@ class Interpreter(Variables, Descriptions):
                 model_path,
                 model_content,
                 num_threads=num_threads,
+                experimental_op_resolver_type=OpResolverType.AUTO if default_delegates else experimental_op_resolver_type,
                 experimental_preserve_all_tensors=experimental_preserve_all_tensors,
                 experimental_disable_delegate_clustering=experimental_disable_delegate_clustering,
                 experimental_disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
@@ -157,6 +160,7 @@ class Interpreter(Variables, Descriptions):
             profiler=profiler,
             limits=bounds,
         )
+        session.default_delegates = default_delegates
         session.release_dynamic_tensors = release_dynamic_tensors
         session.checks = checks
         session.checkpoint_folder = None if checkpoint_folder is None else os.fspath(checkpoint_folder)
@@ -174,6 +178,7 @@ class Interpreter(Variables, Descriptions):
             runtime.subgraphs,
             lambda: session.resolver,
             choice=choice,
+            default_delegates=default_delegates,
             compress_zero_points=experimental_compress_quantization_zero_points,
         )
         if is_new:
@@ -315,8 +320,8 @@ class Interpreter(Variables, Descriptions):
 
         return SignatureRunner(self, only_signature(self._model) if signature_key is None else signature_key)
 
-    def get_async_signature_runner(self, signature_key: str | None = None) -> AsyncSignatureRunner:
-        """Return an asynchronous runner of a signature, on the application's buffers, for a model that one delegate runs whole.
+    def get_async_signature_runner(self, signature_key: str | None = None) -> Any:
+        """Return an `AsyncSignatureRunner` of a signature, on the application's buffers, for a model that one delegate runs whole.
 
         Args:
             signature_key: the signature's key; None for the first one of the primary subgraph, or for a model without signatures.
@@ -325,10 +330,11 @@ class Interpreter(Variables, Descriptions):
             SignatureError: there is no such signature (a ValueError).
             DelegateError: the model is not fully delegated by one backend, or that one cannot run asynchronously (a
                 RuntimeError).
+            ImportError: the package that brings it is not installed.
         """
-        from oplet.runtime.asynchronous.async_runner import AsyncSignatureRunner
+        from oplet.companions import companion
 
-        return AsyncSignatureRunner(self, signature_key)
+        return companion("AsyncSignatureRunner")(self, signature_key)
 
     # Delegates -----------------------------------------------------------------------------------------------
 

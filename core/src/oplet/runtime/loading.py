@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import sys
@@ -19,7 +18,7 @@ from oplet.model.reachability import made_tensors, observable_tensors
 from oplet.model.save.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
 from oplet.ops.shared_values import NodeValues, SharedValues, address_of
-from oplet.ops.strings import strings_nbytes
+from oplet.ops.strings import read_strings, strings_nbytes
 from oplet.ops.tensor import Allocation, Array, Quantization, Tensor, numpy_dtype
 from oplet.plugins.selection import selecting_environment
 from oplet.runtime.subgraph import Subgraph, provide_scratch, stated_signature
@@ -41,7 +40,6 @@ __all__ = [
     "load_tensors",
     "manager_of",
     "open_model",
-    "read_strings",
     "unpack",
 ]
 
@@ -50,7 +48,7 @@ _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
 
 class OpResolverType(Enum):
-    """LiteRT's names of kernel sets. oplet has one set of kernels, which each of these names stands for."""
+    """LiteRT's names of kernel sets, of which oplet has one: whose numbers it gives, by `Context.default_delegates` (AUTO, BUILTIN)."""
 
     AUTO = 0
     BUILTIN = 1
@@ -73,8 +71,8 @@ def check_types(op_resolver_type: object, num_threads: object) -> None:
             raise TensorError("num_threads should >= 1")
 
 
-def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview | None, use_mmap: bool = True) -> Model:
-    """Open the model that an interpreter is given, from a file or from bytes.
+def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview | Model | None, use_mmap: bool = True) -> Model:
+    """Open the model that an interpreter is given, from a file or from bytes, unless it is open already.
 
     Raises:
         ModelError: both are given or none, or the model cannot be read.
@@ -84,7 +82,7 @@ def open_model(path: str | os.PathLike[str] | None, content: bytes | memoryview 
     if path:
         return Model.open(path, use_mmap=use_mmap, verified=True)
     if content:
-        return Model.from_bytes(content, verified=True)
+        return content if isinstance(content, Model) else Model.from_bytes(content, verified=True)
     raise ModelError("`model_path` or `model_content` must be specified.")
 
 
@@ -353,28 +351,6 @@ def unpack(raw: NDArray[np.uint8], type: TensorType, count: int) -> Array:
     if type is TensorType.UINT4:
         return values >> (8 - bits)
     return values.view(np.int8) >> (8 - bits)
-
-
-def read_strings(raw: NDArray[np.uint8], what: str) -> Array:
-    """Return the strings of a string tensor's buffer, as an object array of bytes with one dimension.
-
-    Raises:
-        ModelError: an offset leads outside the buffer, or the strings are not in order.
-    """
-    if raw.size < 4:
-        raise ModelError(f"String {what} is invalid: its buffer has {raw.size} bytes, the count alone takes 4.")
-    count = int(raw[:4].view("<i4")[0])
-    if count < 0 or raw.size < 4 * (count + 2):
-        raise ModelError(f"String {what} has invalid num of string set: {count}, in a buffer of {raw.size} bytes.")
-    offsets = raw[4 : 4 * (count + 2)].view("<i4").tolist()
-    if offsets[0] != 4 * (count + 2) or offsets[-1] > raw.size or any(a > b for a, b in itertools.pairwise(offsets)):
-        raise ModelError(
-            f"String {what} is invalid: its offsets {offsets[:4]}... do not follow each other inside {raw.size} bytes."
-        )
-    result = np.empty(count, object)
-    for i in range(count):
-        result[i] = raw[offsets[i] : offsets[i + 1]].tobytes()
-    return result
 
 
 def load_nodes(model: Model, subgraph: tables.SubGraph, tensors: Sequence[Tensor]) -> list[Node]:

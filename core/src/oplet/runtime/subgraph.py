@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from oplet.ops.serving.absorbing import Absorption
 from oplet.ops.serving.joining import Touched, joined
 from oplet.ops.shared_values import Derived
 from oplet.ops.tensor import Allocation, Tensor
+from oplet.records import Row
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
@@ -167,7 +168,7 @@ class Stored(Protocol):
         """Leave the plan's memory and thunks to the model's next interpreter in this process; return False if they may not be."""
 
 
-class InlinedPiece(NamedTuple):
+class InlinedPiece(Row):
     """The nodes and tensors made of a composite's decomposition in the calling subgraph, to run in the composite's place.
 
     Attributes:
@@ -278,6 +279,7 @@ class Subgraph:
         self.absorption = Absorption()
         self.origin: Subgraph | None = None
         self.stored: Stored | None = None
+        self._orders: tuple[list[int], list[int]] | None = None  # the plan before nodes were moved, and after
 
     @property
     def is_dynamic(self) -> bool:
@@ -319,6 +321,18 @@ class Subgraph:
         self.ready = False
         self.generation += 1
         self.absorption.end()
+        self.restore_order()
+
+    def reorder(self, plan: list[int]) -> None:
+        """Run the nodes in the order of `plan`, in which nodes are moved to those that absorb them, until `restore_order`."""
+        self._orders = self.execution_plan, plan
+        self.execution_plan = plan
+
+    def restore_order(self) -> None:
+        """Run the nodes in the model's order, by which the first that is refused is told, as nothing is absorbed any more."""
+        if self._orders is not None and self._orders[1] is self.execution_plan:
+            self.execution_plan = self._orders[0]
+        self._orders = None
 
     def find_last_uses(self) -> None:
         """Compute `last_use`, the position in the execution plan of the last node that reads each tensor."""

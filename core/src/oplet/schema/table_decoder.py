@@ -12,11 +12,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from oplet.errors import ModelError
+from oplet.records import Row
 from oplet.schema.table import Field, Table
 
 __all__ = ["SOFFSET", "STRING_HEAD", "UOFFSET", "VTABLE_HEAD", "Layout", "Numbers", "TableDecoder"]
@@ -46,7 +47,7 @@ _LONG = 32
 _SLIM = 128
 
 
-class Layout(NamedTuple):
+class Layout(Row):
     """Layout of the tables of one class that share a vtable."""
 
     size: int

@@ -103,3 +103,23 @@ def test_sums_of_scaled_products_equal_the_definition(rounding: Rounding, dtype:
     for function, arguments in r.calls(products, output, np.empty(output.size, np.float32), scaled=True):
         function(*arguments)
     np.testing.assert_array_equal(output, by_definition(r, values @ weights.T))
+
+
+@pytest.mark.parametrize("rounding", list(Rounding))
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize(("dtype", "low"), [(np.int8, -128), (np.int8, 3), (np.int16, -32768)])
+def test_channels_that_do_not_fit_are_divided_from_the_others(rounding: Rounding, wide: bool, dtype: type, low: int) -> None:
+    draw = np.random.default_rng(0)
+    scales, offsets = np.array(SCALES * 2), draw.integers(-2000, 2000, 2 * len(SCALES))
+    reach = np.full(len(scales), 2**20)
+    scales[2], offsets[2], reach[2] = 1e-9, 1 << 30, 0  # a filter of zeros
+    scales[5], reach[5] = 1e-9, 2**23  # one that reaches no step
+    # One that does, but not exactly in float64.
+    hard = {Rounding.WIDE: (2.0**-30 / 3, 2**40), Rounding.FLOAT: (np.nextafter(0.5, 0), 2**10)}
+    scales[11], reach[11] = hard.get(rounding, (2.0**-16 / 3, 2**26))
+    r = Requantizer(scales, offsets, reach + np.abs(offsets), 3, low, np.iinfo(dtype).max, rounding)
+    assert not r.fits(np.dtype(dtype))
+    accumulators = draw.integers(-reach, reach + 1, (400, len(scales))).astype(np.float64 if wide else np.float32)
+    wanted = np.empty(accumulators.shape, dtype)
+    r.requantize(accumulators, wanted)
+    np.testing.assert_array_equal(run(r, accumulators, dtype), wanted)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from oplet import OpResolverType
 from oplet.errors import OpletError
 from oplet.schema.options import BatchMatMulOptions
 from oplet_testing import one_op_model, run_op
@@ -89,7 +90,12 @@ def test_hybrid_equals_litert(litert: Callable[..., list[Any]], shapes: Any, asy
     for adj_x, adj_y, constant in product([False, True], repeat=3):
         options = BatchMatMulOptions(adj_x=adj_x, adj_y=adj_y, asymmetric_quantize_inputs=asymmetric)
         model, feeds = model_of(("float32", "int8", "float32"), shapes, options, constant)
-        np.testing.assert_allclose(run_op(model, *feeds)[0], litert(model, *feeds)[0], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            run_op(model, *feeds, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)[0],
+            litert(model, *feeds)[0],
+            rtol=1e-5,
+            atol=1e-5,
+        )
 
 
 def test_hybrid_scales_each_row_of_several_batch_dimensions_by_itself() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import Allocation, BuiltinOperator, Node, Quantization, Tensor, TensorType
+from oplet import Allocation, BuiltinOperator, Node, OpResolverType, Quantization, Tensor, TensorType
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType, FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
@@ -25,7 +25,9 @@ def test_results_equal_litert_s(
     for activation in (ActivationFunctionType.NONE, ActivationFunctionType.RELU):
         options = FullyConnectedOptions(fused_activation_function=activation, asymmetric_quantize_inputs=bias)
         model, feeds = layer("FULLY_CONNECTED", kind, *shapes, options, bias=bias)
-        assert_equal(kind, run_op(model, *feeds)[0], litert(model, *feeds)[0])
+        assert_equal(
+            kind, run_op(model, *feeds, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)[0], litert(model, *feeds)[0]
+        )
 
 
 def test_weights_may_arrive_at_run_time(kind: str, litert: Function, layer: Function, assert_equal: Function) -> None:
@@ -39,7 +41,9 @@ def test_large_integer_weights_are_converted_piece_by_piece(
     monkeypatch.setattr("oplet_builtin_ops.layers.integer_rows._LARGE", 100)
     monkeypatch.setattr("oplet_builtin_ops.layers.integer_rows._PIECE", 60)
     model, feeds = layer("FULLY_CONNECTED", kind, (3, 20), (14, 20), FullyConnectedOptions())
-    assert_equal(kind, run_op(model, *feeds)[0], litert(model, *feeds)[0])
+    assert_equal(
+        kind, run_op(model, *feeds, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)[0], litert(model, *feeds)[0]
+    )
 
 
 def test_dimensions_are_kept_when_asked_for() -> None:

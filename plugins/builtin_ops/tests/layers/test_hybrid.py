@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import TensorType
+from oplet import OpResolverType, TensorType
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric, quantize_to_even
 from oplet_testing import one_op_model, run_op
@@ -84,7 +84,9 @@ def test_every_value_is_quantized_to_the_step_that_litert_gives_it(
     source, weights = Spec("float32", [rows, count]), Spec("int8", [count, count], [1.0], [0], data=np.eye(count, dtype=np.int8))
     options = FullyConnectedOptions(asymmetric_quantize_inputs=True)
     model = one_op_model("FULLY_CONNECTED", [source, weights], [Spec("float32", [rows, count])], options, version=9)
-    np.testing.assert_array_equal(run_op(model, values)[0], litert(model, values, kernels=kernels)[0])
+    np.testing.assert_array_equal(
+        run_op(model, values, experimental_op_resolver_type=OpResolverType[kernels])[0], litert(model, values, kernels=kernels)[0]
+    )
 
 
 def test_rounding_to_even_keeps_zero_and_rounds_halves_to_even() -> None:

@@ -17,7 +17,7 @@ from oplet_compiled_model.errors import FAILURE, INVALID, NOT_FOUND, CompiledMod
 from oplet_compiled_model.options import Options
 from oplet_compiled_model.options.cpu_options import CpuOptions
 from oplet_compiled_model.options.hardware_accelerator import HardwareAccelerator
-from oplet_compiled_model.running.accelerators import accelerate, leftover_node, threads_of
+from oplet_compiled_model.running.accelerators import accelerate, kernels_of, leftover_node, threads_of
 from oplet_compiled_model.running.loaded import Loaded, check_shape, entry_of, index_of_name
 from oplet_compiled_model.running.memory import HostMemory
 from oplet_compiled_model.running.signatures import Signature
@@ -129,9 +129,9 @@ class CompiledModel:
         environment = environment or Environment.create()
         environment.capsule  # noqa: B018  # which a closed one refuses
         threads = threads_of(options)
-        int(options.hardware_accelerators)
+        int(options.hardware_accelerators)  # a ValueError before the model is opened, as in LiteRT
         try:
-            interpreter = Interpreter(**source, num_threads=threads)
+            interpreter = Interpreter(**source, num_threads=threads, experimental_op_resolver_type=kernels_of(options))
         except OpletError as error:
             raise CompiledModelError(failure, text_of(error)) from error
         return cls(interpreter, environment, accelerate(interpreter, options))

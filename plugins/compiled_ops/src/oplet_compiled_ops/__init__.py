@@ -1,11 +1,12 @@
-"""Compiled (numba/LLVM) kernels for hot built-in operators; each replaces the numpy kernel for the nodes that it supports.
+"""Compiled kernels for hot operators; each replaces the numpy kernel for the nodes that it supports.
 
-Each operator is one module of `oplet_compiled_ops.ops`, named like the operator in lower case, with its `REGISTRATION`. The module,
-and with it numba, is imported when a model needs it.
+Each operator is one module of `oplet_compiled_ops.ops`, named like the operator in lower case, with its `REGISTRATION`. The module
+is imported when a model needs it.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from oplet import hookimpl
@@ -116,13 +117,16 @@ OPERATORS = (
 
 #: The custom operators that have a compiled kernel: its module, and the first and last version that it serves.
 CUSTOM = {"TFLite_Detection_PostProcess": ("tflite_detection_post_process", 1, 1)}
-#: The same of those whose numpy kernels are in oplet-mediapipe-ops, where that is installed.
-MEDIAPIPE = {
-    "Convolution2DTransposeBias": ("convolution_2d_transpose_bias", 1, 1),
-    "Landmarks2TransformMatrix": ("landmarks_2_transform_matrix", 2, 2),
-    "TransformLandmarks": ("transform_landmarks", 1, 2),
-    "TransformTensor": ("transform_tensor_bilinear", 1, 1),
-    "TransformTensorBilinear": ("transform_tensor_bilinear", 1, 2),
+#: The same of those whose numpy kernels are in other packages, where these are installed, by the package's module.
+ELSEWHERE = {
+    "oplet_larq_ops": {"LceBconv2d": ("lcebconv2d", 1, 1)},
+    "oplet_mediapipe_ops": {
+        "Convolution2DTransposeBias": ("convolution_2d_transpose_bias", 1, 1),
+        "Landmarks2TransformMatrix": ("landmarks_2_transform_matrix", 2, 2),
+        "TransformLandmarks": ("transform_landmarks", 1, 2),
+        "TransformTensor": ("transform_tensor_bilinear", 1, 1),
+        "TransformTensorBilinear": ("transform_tensor_bilinear", 1, 2),
+    },
 }
 
 #: The versions of each that are served, first to last: those of the numpy kernel, to which nodes fall back.
@@ -132,9 +136,14 @@ VERSIONS: dict[str, tuple[int, int]] = {name: BUILTIN_VERSIONS[name] for name in
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
     """Register the operators; a module is imported at its operator's first use."""
-    from importlib.util import find_spec
-
     for name, (first, last) in VERSIONS.items():
         resolver.add_builtin(name, f"oplet_compiled_ops.ops.{name.lower()}:REGISTRATION", first, last)
-    for name, (module, first, last) in (CUSTOM | MEDIAPIPE if find_spec("oplet_mediapipe_ops") else CUSTOM).items():
-        resolver.add_custom(name, f"oplet_compiled_ops.ops.custom.{module}:REGISTRATION", first, last)
+    for operators in (CUSTOM, *(theirs for package, theirs in ELSEWHERE.items() if _is_installed(package))):
+        for name, (module, first, last) in operators.items():
+            resolver.add_custom(name, f"oplet_compiled_ops.ops.custom.{module}:REGISTRATION", first, last)
+
+
+def _is_installed(package: str) -> bool:
+    """Return whether a package can be imported; without importlib.util, which takes long to import itself."""
+    finders = (finder.find_spec for finder in sys.meta_path if hasattr(finder, "find_spec"))
+    return package in sys.modules or any(find(package, None) for find in finders)

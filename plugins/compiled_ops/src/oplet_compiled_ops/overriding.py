@@ -12,7 +12,6 @@ REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]])
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from oplet import Allocation, Context, Node, NodeLimits, Registration, Tensor, TensorType, charge, decline
 from oplet.errors import LimitError, PrepareError
@@ -93,7 +92,7 @@ def override(
     _OVERRIDDEN[prepare] = builtin
     if builtin.prepare is not None:
         _OVERRIDDEN[builtin.prepare] = builtin
-    return replace(builtin, prepare=prepare, bind=bind, invoke=None, limits=limits, fuses=fuses)
+    return builtin.__replace__(prepare=prepare, bind=bind, invoke=None, limits=limits, fuses=fuses)
 
 
 def is_compiled(node: Node) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oplet import (
-    AsyncKernel,
     BuiltinOperator,
     Context,
     DelegateContext,
@@ -16,9 +15,11 @@ from oplet import (
     Node,
     SimpleDelegate,
     TensorType,
-    ThreadedAsyncKernel,
 )
 from oplet_example_delegate import conv_2d, mean
+
+if TYPE_CHECKING:
+    from oplet import AsyncKernel
 
 #: The highest version of each operator whose features the code here knows: what a later one adds, it would ignore.
 MAX_VERSIONS = {BuiltinOperator.CONV_2D: 1, BuiltinOperator.MEAN: 1}
@@ -88,4 +89,6 @@ class MyKernel(DelegateKernel):
         return run
 
     def async_kernel(self, context: Context, node: Node) -> AsyncKernel:
+        from oplet import ThreadedAsyncKernel  # of oplet-predictor, which runs models asynchronously
+
         return ThreadedAsyncKernel(self.bind)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from oplet import MutableOpResolver, Node, Work, WorkTable, hookimpl
 
+#: Precedence: after compiled kernels of the same operators, which take these for what they decline.
+OPLET_TIER = "builtin"
 #: The module of each operator; all are of version 1.
 OPS: dict[str, str] = {
     "LceBMaxPool2d": "bmaxpool2d",

@@ -12,6 +12,7 @@ from oplet.kernels.windows import Axis
 from oplet.schema.enums import ActivationFunctionType
 from oplet_larq_ops.bits import AT_ONCE, bits_in, count_differences, long_words
 from oplet_larq_ops.geometry import Chunk, Chunks, Taps, each_chunk, taps_of
+from oplet_larq_ops.outputs import Line, bounds, line
 
 __all__ = ["Convolution", "Differences", "Missing", "add_scratch"]
 
@@ -44,6 +45,15 @@ class Convolution(NamedTuple):
     def bits(self) -> int:
         """The number of values of a filter."""
         return self.taps * self.channels
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The lowest and the highest doubled sum that the activation leaves."""
+        return bounds(self.activation, self.bits)
+
+    def line(self, multiplier: Array, bias: Array, output: Tensor) -> Line:
+        """Return the line that makes outputs of doubled sums."""
+        return line(multiplier, bias, self.bits, output)
 
 
 class Missing(NamedTuple):

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from oplet import python_process
 from oplet.errors import OpletError
+from oplet_tools.processes import python_process
 
 __all__ = ["DELEGATES_VARIABLE", "explored_graphs"]
 

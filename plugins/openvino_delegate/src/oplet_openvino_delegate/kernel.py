@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import openvino
 
-from oplet import AsyncKernel, Context, DelegateKernel, DelegateParams, Node, ThreadedAsyncKernel, charge
+from oplet import Context, DelegateKernel, DelegateParams, Node, charge
 from oplet.errors import DelegateApplicationError, LimitError, text_of
 from oplet_openvino_delegate.graph import Untranslatable
 from oplet_openvino_delegate.partition import Engine, Partition, array_tensor, compile_partition, key_of
+
+if TYPE_CHECKING:
+    from oplet import AsyncKernel
 
 
 class PartitionKernel(DelegateKernel):
@@ -64,6 +67,8 @@ class PartitionKernel(DelegateKernel):
         self.partition = None
 
     def async_kernel(self, context: Context, node: Node) -> AsyncKernel:
+        from oplet import ThreadedAsyncKernel  # of oplet-predictor, which runs models asynchronously
+
         return ThreadedAsyncKernel(self.bind)
 
 

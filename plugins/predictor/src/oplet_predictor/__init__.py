@@ -3,6 +3,7 @@ batch.
 
 `Predictor` is the class for applications, also reached as `oplet.Predictor`; the other names are for tools that read rows or map items
 themselves. `batch_rules` says of each operator how a batch passes through it, and `batch_decision` whether a model can be batched.
+`asynchronous` runs models that one delegate runs whole on buffers of the program.
 """
 
 from oplet_predictor.columns import Column

@@ -5,18 +5,28 @@ interpreters.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from oplet import Delegate, Interpreter, Limits, PluginManager
 from oplet.errors import DelegateError, ModelError, PluginError, TensorError, failures, text_of
-from oplet.toolkit import is_auto, manager_of, parse_delegate
+from oplet.toolkit import is_auto, manager_of
 
 if TYPE_CHECKING:
     from oplet.toolkit import Preference
 
-__all__ = ["Arguments", "DelegateSpec", "batch_argument", "delegate_arguments", "model_argument", "plugins_argument", "positive"]
+__all__ = [
+    "Arguments",
+    "DelegateSpec",
+    "batch_argument",
+    "delegate_arguments",
+    "model_argument",
+    "parse_delegate",
+    "plugins_argument",
+    "positive",
+]
 
 #: A delegate that each process can make: its name with options, a pair of both, or a function without arguments that returns it.
 DelegateSpec: TypeAlias = "str | tuple[str, Mapping[str, Any]] | Callable[[], Delegate]"
@@ -193,3 +203,43 @@ def _made(each: DelegateSpec, manager: PluginManager) -> Delegate:
     if not isinstance(delegate, Delegate):
         raise DelegateError(f"The function {each!r:.80} returns a {type(delegate).__name__}, which is no Delegate.")
     return delegate
+
+
+def parse_delegate(text: str) -> tuple[str, dict[str, str]]:
+    """Parse a delegate specifier into the delegate's name and its options.
+
+    Args:
+        text: "NAME" or "NAME:key=value,key=value". NAME ends at the last colon before the first "=", so that it may be
+            "distribution:name". Values may contain colons and "=". A value that contains commas or quotes, or that begins or ends with
+            a space, is put in quotes (of the other kind). A backslash has no special meaning.
+
+    Raises:
+        DelegateError: the text is malformed.
+
+    Examples:
+        >>> parse_delegate("some-package:npu:cache=/tmp/a:b,cores='1,2'")
+        ('some-package:npu', {'cache': '/tmp/a:b', 'cores': '1,2'})
+    """
+    if not text.strip(":"):
+        raise DelegateError(f"'{text}' names no delegate; write NAME or NAME:key=value,...")
+    before, equals, _ = text.partition("=")
+    if not equals:
+        return text, {}
+    name = before.rpartition(":")[0]
+    options = {}
+    for option in _split(text, text[len(name) + 1 :]):
+        key, equals, value = option.partition("=")
+        if not name or not key or not equals:
+            raise DelegateError(f"'{text}' is not of the form NAME[:key=value,...]; '{option}' is no option.")
+        options[key] = value
+    return name, options
+
+
+def _split(text: str, options: str) -> list[str]:
+    lexer = shlex.shlex(options, posix=True, punctuation_chars=False)
+    lexer.whitespace, lexer.whitespace_split = ",", True
+    lexer.commenters = lexer.escape = ""
+    try:
+        return list(lexer)
+    except ValueError as error:
+        raise DelegateError(f"'{text}' is not of the form NAME[:key=value,...]: {str(error).lower()}.") from error

@@ -24,6 +24,7 @@ from oplet_serve.doors.bounds import Bounds
 from oplet_serve.doors.connections import timed_protocol
 from oplet_serve.doors.rest import rest_application
 from oplet_serve.doors.rpc import RpcServer
+from oplet_serve.doors.spare_memory import give_back_memory
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.repository import FoundModel
 
@@ -152,6 +153,7 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
             return
         await self._rpc.start()
         running = [asyncio.ensure_future(self._serve(server)) for server in self._http]
+        giving_back = asyncio.ensure_future(give_back_memory())
         try:
             while not all(server.started for server in self._http):
                 if any(task.done() for task in running):
@@ -161,6 +163,7 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
                 self._ready()
             await asyncio.gather(*running)
         finally:
+            giving_back.cancel()
             await self.stop()
             await asyncio.gather(*running, return_exceptions=True)
 

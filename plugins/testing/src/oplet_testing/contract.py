@@ -312,7 +312,7 @@ class Contract:
     def test_many_runs_take_no_more_memory_than_few(self) -> None:
         with self.opened() as interpreter:
             run(interpreter, self.inputs)
-            for _ in range(3):  # other threads of the process allocate too
+            for _ in range(8):  # other threads of the process allocate too, and more of them on a busy machine
                 growth = memory_growth(interpreter.invoke)
                 if growth < _SLACK:
                     return

@@ -99,6 +99,10 @@ class _InnerContext(Context):
     def num_threads(self) -> int:  # type: ignore[override]
         return self.outside.num_threads
 
+    @property
+    def default_delegates(self) -> bool:  # type: ignore[override]
+        return self.outside.default_delegates
+
     def parallel(self, parts: Sequence[Callable[[], None]]) -> Callable[[], None]:
         return self.outside.parallel(parts)
 

@@ -16,9 +16,9 @@ import numpy as np
 from tests.places import ROOT
 
 from oplet.builder import ModelBuilder
-from oplet.processes import run_python
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions, Pool2DOptions
+from oplet_tools.processes import run_python
 
 __all__ = ["COMMANDS", "FOLDER", "GROUPS", "MODES", "PLUGIN_COMMANDS", "printed", "versions", "wanted"]
 

@@ -15,17 +15,19 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 from tests.places import SHARED
 
 from oplet import ModelBuilder
+from oplet.errors import OpletError
 from oplet_tools.behind import doors
 from oplet_tools.behind.import_hooks import intercept_imports
 from oplet_tools.behind.litert_names import UsageReport
-from oplet_tools.behind.stand_ins import analyzer, metrics, mmap_utils
+from oplet_tools.behind.stand_ins import analyzer, metrics
+from oplet_tools.behind.stand_ins.tools import benchmark_litert_model, flatbuffer_utils, mmap_utils
 
 LITERT = find_spec("ai_edge_litert") is not None
 PACKAGES = ("ai_edge_litert", "tflite_runtime", "pycoral")
@@ -88,7 +90,9 @@ def test_small_modules_versions_and_distributions_are_answered_where_litert_is_m
         assert "numpy" in listed
         with pytest.raises(importlib.metadata.PackageNotFoundError):
             importlib.metadata.version("pycoral")
-    assert "ai_edge_litert.tools.mmap_utils" in imports.answered
+        schema = importlib.import_module("ai_edge_litert.schema_py_generated")
+        assert importlib.import_module("ai_edge_litert.tools.flatbuffer_utils").ModelT is schema.ModelT
+    assert {"ai_edge_litert.tools.mmap_utils", "ai_edge_litert.schema_py_generated"} <= set(imports.answered)
     assert not any(name.startswith("ai_edge_litert") for name in sys.modules)
 
 
@@ -96,10 +100,9 @@ def test_small_modules_versions_and_distributions_are_answered_where_litert_is_m
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("ai_edge_litert.schema_py_generated", "ai-edge-litert is not installed: pip install ai-edge-litert brings it"),
-        ("ai_edge_litert.tools.flatbuffer_utils", "ai-edge-litert is not installed"),
-        ("ai_edge_litert.aot", "ai-edge-litert is not installed"),
-        ("ai_edge_litert._pywrap_tfl_calibration", "through the address of LiteRT's C\\+\\+ interpreter; read them with"),
+        ("ai_edge_litert.aot", "ai-edge-litert is not installed: pip install ai-edge-litert brings it"),
+        ("ai_edge_litert.tools.model_utils", "ai-edge-litert is not installed"),
+        ("ai_edge_litert.pywrap_genai_ops", "it registers C\\+\\+ kernels with LiteRT's C\\+\\+ interpreter"),
         ("pycoral.utils", "make the interpreter with tflite_runtime.interpreter, which oplet answers"),
     ],
 )
@@ -114,12 +117,20 @@ def test_what_cannot_be_answered_is_one_sentence_in_the_error_and_in_the_last_li
         assert find_spec("pycoral") is None  # who only asks hears that it is missing
 
 
+@pytest.mark.parametrize("name", ["InvokeWithCalibration", "get_memory_usage"])
+def test_the_calibration_of_c_plus_plus_is_refused_where_it_is_used_as_quantizers_import_it_anyway(name: str) -> None:
+    with hooks():
+        calibration = importlib.import_module("ai_edge_litert._pywrap_tfl_calibration")
+        with pytest.raises(OpletError, match="through the address of LiteRT's C\\+\\+ interpreter; read them with"):
+            getattr(calibration, name)(*([0, 0] if name == "InvokeWithCalibration" else []))
+
+
 @pytest.mark.skipif(not LITERT, reason="needs ai-edge-litert")
 def test_with_litert_installed_its_own_modules_are_told_and_those_that_run_models_are_refused() -> None:
     with hooks() as imports:
         assert importlib.import_module("ai_edge_litert.schema_py_generated").ModelT is not None
         importlib.import_module("ai_edge_litert.tools.flatbuffer_utils")
-        for name in ("_pywrap_tfl_calibration", "pywrap_genai_ops"):
+        for name in ("_pywrap_tensorflow_lite_calibration_wrapper", "pywrap_genai_ops"):
             with pytest.raises(ImportError, match="is not answered by oplet"):
                 importlib.import_module(f"ai_edge_litert.{name}")
         assert importlib.import_module("ai_edge_litert.metrics_portable").TFLiteMetrics is metrics.TFLiteMetrics
@@ -139,6 +150,11 @@ def test_the_newer_api_is_answered_by_its_package_or_refused_with_the_command_th
             module = importlib.import_module(name)
             assert module.__spec__ is not None
             assert module.__spec__.origin == "oplet", name
+        from ai_edge_litert.compiled_model import CompiledModel
+        from ai_edge_litert.options import CpuOptions
+
+        assert CompiledModel.__module__.startswith("oplet_compiled_model")
+        assert CpuOptions().num_threads == 0
 
 
 def test_an_answer_of_the_newer_api_has_what_its_package_has(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +173,8 @@ def test_an_answer_of_the_newer_api_has_what_its_package_has(monkeypatch: pytest
     [
         ("metrics_interface", metrics),
         ("metrics_portable", metrics),
+        ("tools.benchmark_litert_model", benchmark_litert_model),
+        ("tools.flatbuffer_utils", flatbuffer_utils),
         ("tools.mmap_utils", mmap_utils),
     ],
 )
@@ -164,6 +182,8 @@ def test_stand_ins_have_the_names_and_arguments_of_what_they_stand_in_for(name: 
     theirs = importlib.import_module(f"ai_edge_litert.{name}")
     for public, value in vars(theirs).items():
         if public.startswith("_") or inspect.ismodule(value) or getattr(value, "__module__", theirs.__name__) != theirs.__name__:
+            continue
+        if isinstance(value, TypeVar) or getattr(value, "_is_protocol", False):  # of type checkers
             continue
         mine = getattr(ours, public)
         if inspect.isfunction(value):

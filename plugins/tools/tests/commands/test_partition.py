@@ -15,8 +15,6 @@ from flatbuffers import flexbuffers
 from tests.children import run_child
 
 from oplet import DelegateFlags, DelegateKernel, ModelBuilder, SimpleDelegate, TensorType, kernel_registration
-from oplet.delegates.specifier import parse_delegate
-from oplet.errors import DelegateError
 from oplet.plugins.manager import PluginManager
 from oplet.schema.options import Conv2DOptions, ReducerOptions, WhileOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
@@ -344,26 +342,6 @@ def test_a_graph_that_the_package_refuses_is_told_with_its_reason(monkeypatch):
     monkeypatch.setitem(layout._OPTIONS, "limits", {"max_nodes": 1})
     with pytest.raises(layout.LayoutError, match="does not lay this graph of 2 boxes and 1 edges out"):
         lay_out([(10.0, 10.0)] * 2, [(0, 1)])
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "options"),
-    [
-        ("npu", "npu", {}),
-        ("package:npu", "package:npu", {}),
-        ("npu:a=1,b=", "npu", {"a": "1", "b": ""}),
-        ("package:npu:path=C:\\x,url=http://h/?q=1", "package:npu", {"path": "C:\\x", "url": "http://h/?q=1"}),
-        ('npu:cores="0,1",say=\'"hi"\'', "npu", {"cores": "0,1", "say": '"hi"'}),
-    ],
-)
-def test_a_delegate_s_name_and_options(text, name, options):
-    assert parse_delegate(text) == (name, options)
-
-
-@pytest.mark.parametrize("text", ["npu:a=1,b", "npu=1", ":a=1", "npu:=1", 'npu:a="1'])
-def test_a_malformed_delegate_is_refused(text):
-    with pytest.raises(DelegateError, match="is not of the form NAME"):
-        parse_delegate(text)
 
 
 def test_the_nodes_of_composites_stand_in_their_place(tmp_path):

@@ -12,8 +12,8 @@ import pytest
 from oplet import Interpreter, ModelBuilder, PluginManager
 from oplet.model.files.cache_folder import FOLDER_VARIABLE
 from oplet.ops.serving.resolver import MutableOpResolver
-from oplet.processes import run_python
 from oplet_testing.distributions import fake_distribution, installed
+from oplet_tools.processes import run_python
 from oplet_tools.tuning import choice
 from oplet_tools.tuning.child import parent
 

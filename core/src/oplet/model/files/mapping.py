@@ -38,7 +38,7 @@ class MappedFile:
 
     __slots__ = ("__weakref__", "_pages", "_size", "path", "shared_values", "view")
 
-    def __init__(self, path: str, content: mmap.mmap | bytes) -> None:
+    def __init__(self, path: str, content: mmap.mmap | bytes | memoryview) -> None:
         self.path = path
         self.view = memoryview(content)
         self._pages = content if isinstance(content, mmap.mmap) else None

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from oplet.errors import ModelError
 from oplet.model.model import Model
 from oplet.model.save.sizes import ELEMENT_BITS, LARGEST, MAX_RANK, bytes_needed
-from oplet.model.verify.sparsity import verify_sparsity
+from oplet.ops.strings import string_offsets
 from oplet.schema import tables
 from oplet.schema.columns import Columns, LazyTables, Vectors
 from oplet.schema.enums import TensorType
 from oplet.schema.naming import shown
 
-__all__ = ["TensorRules", "verify_strings"]
+__all__ = ["TensorRules"]
 
 Array = NDArray[Any]
 
@@ -136,6 +136,8 @@ class TensorRules:
         if tensor.is_variable and (tensor.external_buffer or data is not None):
             raise ModelError(f"{what} is a variable tensor with buffer or external buffer. It's not supported now.")
         if tensor.sparsity is not None:
+            from oplet.model.verify.sparsity import verify_sparsity
+
             stored = model.tensor_bytes(tensor)
             verify_sparsity(tensor.sparsity, shape, tensor.type, 0 if stored is None else stored.size, what)
         elif data is not None:
@@ -147,7 +149,7 @@ class TensorRules:
                 )
             if tensor.type is TensorType.STRING and (address := data.ctypes.data) not in self._strings:
                 self._strings.add(address)
-                verify_strings(data, what)
+                string_offsets(data, what)
         if tensor.quantization is not None:
             _verify_quantization(tensor.quantization, shape, tensor.type, what)
             _verify_details(tensor.quantization.details, shape, tensors, what)
@@ -196,31 +198,6 @@ def _shape(tensor: tables.Tensor, what: str) -> list[int]:
     if (bytes_needed([dim for dim in shape if dim], tensor.type) or 0) > LARGEST:
         raise ModelError(f"BytesRequired number of elements overflowed. {what} has the shape {shape}.")
     return shape
-
-
-def verify_strings(raw: NDArray[np.uint8], what: str) -> None:
-    """Check the offsets of a string tensor's buffer.
-
-    Raises:
-        ModelError: one leads outside the buffer, or the strings are not in order.
-    """
-    if raw.size < 4:
-        raise ModelError(f"String {what} is invalid: its buffer has {raw.size} bytes, the count alone takes 4.")
-    count = int(raw[:4].view("<i4")[0])
-    if count < 0 or raw.size < 4 * (count + 2):
-        raise ModelError(f"String {what} has invalid num of string set: {count}, in a buffer of {raw.size} bytes.")
-    offsets = raw[4 : 4 * (count + 2)].view("<i4")
-    wrong = None
-    if offsets[0] != 4 * (count + 2):
-        wrong = f"the first one must begin at {4 * (count + 2)}"
-    elif offsets[-1] > raw.size:
-        wrong = f"the last one ends at {offsets[-1]}"
-    elif (falls := np.flatnonzero(offsets[1:] < offsets[:-1])).size:
-        wrong = f"number {falls[0]} ends before it begins"
-    if wrong is not None:
-        raise ModelError(
-            f"String {what} is invalid: its offsets {offsets[:4].tolist()}... do not follow each other inside {raw.size} bytes; {wrong}."
-        )
 
 
 def _verify_quantization(quantization: tables.QuantizationParameters, shape: list[int], type: TensorType, what: str) -> None:

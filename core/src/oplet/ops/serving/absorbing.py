@@ -49,6 +49,11 @@ class Absorption:
         """The nodes that are absorbed: kernels of other nodes compute them, and they do not run themselves."""
         return {other for node in self.nodes for other in node.absorbed}
 
+    @property
+    def indices(self) -> set[int]:
+        """The indices of the nodes that absorb others."""
+        return {node.index for node in self.nodes}
+
     def has_no(self, tensor: Tensor) -> bool:
         """Return whether a tensor is never computed, as its reader absorbs (computes itself) the node that would write it."""
         return any(tensor in other.outputs for node in self.nodes for other in node.absorbed)

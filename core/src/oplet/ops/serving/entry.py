@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from oplet.errors import ResolverError, failures, text_of
 from oplet.ops.composite import Composite
 from oplet.ops.custom_prefix import CustomPrefix
 from oplet.ops.serving.node_limits import NodeLimits
 from oplet.ops.serving.registration import Provenance, Registration
-from oplet.ops.serving.type_limits import TypeLimit, limited
+from oplet.records import Record
 from oplet.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from oplet.ops.serving.type_limits import TypeLimit
 
 __all__ = ["Op", "ResolverEntry", "check_methods", "op_key", "op_label"]
 
@@ -61,8 +64,7 @@ def op_label(op: Op) -> str:
     return op if isinstance(op, str) else op.name
 
 
-@dataclass(frozen=True)
-class ResolverEntry:
+class ResolverEntry(Record):
     """An entry of a resolver: the registration that serves an op in a range of versions.
 
     Attributes:
@@ -87,7 +89,7 @@ class ResolverEntry:
         """If this is the entry of a family of custom ops (by prefix), return it as an entry of the op `name`; else return it
         unchanged.
         """
-        return replace(self, op=name, family=self.op) if isinstance(self.op, CustomPrefix) else self
+        return self.__replace__(op=name, family=self.op) if isinstance(self.op, CustomPrefix) else self
 
     @property
     def precision(self) -> int:
@@ -107,6 +109,8 @@ class ResolverEntry:
             target = _import(target, self)
             check_methods(target, f"{op_label(self.op)}, which {self.provenance} registered,")
         if self.limit is not None:
+            from oplet.ops.serving.type_limits import limited  # builds alone have such limits
+
             target = limited(target, self.limit.types, self.limit.build or str(self.provenance), self.limit.remedy)
         return target.stamped(self.op, version, self.provenance)
 

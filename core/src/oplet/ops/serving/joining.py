@@ -6,10 +6,11 @@ A *step*, or thunk, is the function without arguments that runs a node; a *joine
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from oplet.ops.node import Thunk
 from oplet.ops.tensor import Array
+from oplet.records import Row
 
 __all__ = [
     "LONGEST",
@@ -38,7 +39,7 @@ Rounds = Callable[[int, bool], int]
 LONGEST = 5e-3
 
 
-class Touched(NamedTuple):
+class Touched(Row):
     """The memory that a node's step may touch, as address ranges (first byte, end).
 
     Attributes:
@@ -77,7 +78,7 @@ class Joiner(Protocol):
         """
 
 
-class Loop(NamedTuple):
+class Loop(Row):
     """A loop whose condition and body are steps that can be fused, and whose values are copied by `oplet.kernels.arrays.Copies`.
 
     Attributes:
@@ -113,7 +114,7 @@ class RunAnew(Exception):
     """Raised by code read from disk that cannot finish; the runtime then prepares the nodes and runs their own kernels."""
 
 
-class Places(NamedTuple):
+class Places(Row):
     """The memory blocks that fused steps may refer to and that another process has as well, each as (address, size in bytes).
 
     Attributes:
@@ -125,7 +126,7 @@ class Places(NamedTuple):
     model: tuple[int, int]
 
 
-class StoredThunks(NamedTuple):
+class StoredThunks(Row):
     """Fused steps in serialized form, for other processes.
 
     Attributes:
@@ -171,7 +172,7 @@ def looped(loop: Loop) -> Rounds | None:
     return made
 
 
-class _Run(NamedTuple):
+class _Run(Row):
     """Neighbouring steps that are fused into one.
 
     Attributes:

@@ -45,6 +45,9 @@ class Kernel(Protocol):
     def profiling_string(self) -> Callable[[Any, Any], str] | None: ...
 
     @property
+    def remark(self) -> Callable[[Any, bool], str] | None: ...
+
+    @property
     def library(self) -> str: ...
 
     @property

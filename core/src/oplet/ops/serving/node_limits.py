@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -12,14 +11,16 @@ import numpy as np
 
 from oplet.errors import OpletError, ResolverError
 from oplet.ops.context import Node
+from oplet.records import Record
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.schema.table import Table
 
 __all__ = ["NodeLimits"]
 
+_NO_OPTIONS: Mapping[str, Sequence[Any]] = MappingProxyType({})
 
-@dataclass(frozen=True)
-class NodeLimits:
+
+class NodeLimits(Record):
     """The nodes that a kernel serves. The runtime checks them before each `prepare`, and offers other nodes to the next kernel.
 
     Attributes without a value set no limit. Optional inputs that a node omits are not checked.
@@ -46,7 +47,7 @@ class NodeLimits:
     outputs: Sequence[Sequence[TensorType]] = ()
     ranks: Sequence[Sequence[int]] = ()
     constant: Sequence[int] = ()
-    options: Mapping[str, Sequence[Any]] = field(default_factory=dict, hash=False)
+    options: Mapping[str, Sequence[Any]] = _NO_OPTIONS
     table: type[Table] | None = None
 
     def __post_init__(self) -> None:
@@ -68,6 +69,9 @@ class NodeLimits:
             if not _is_count(position):
                 raise ResolverError(f"NodeLimits has {position!r} among the constant inputs; positions start at 0.")
         self._check_options()
+
+    def __hash__(self) -> int:
+        return hash((self.inputs, self.outputs, self.ranks, self.constant, self.table))  # a mapping has no hash
 
     def _rows(self, name: str) -> tuple[tuple[Any, ...], ...]:
         """Convert an attribute to a tuple of tuples, and return it."""

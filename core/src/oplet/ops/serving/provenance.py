@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, NamedTuple
+from typing import Any
 
 from oplet.errors import PluginError, failures, text_of
+from oplet.records import Row
 
 __all__ = ["Provenance", "import_registered"]
 
 
-class Provenance(NamedTuple):
+class Provenance(Row):
     """The origin of a registration.
 
     Attributes:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from oplet.ops.composite import Composite
 from oplet.ops.context import Context
@@ -13,10 +12,8 @@ from oplet.ops.custom_prefix import CustomPrefix
 from oplet.ops.node import Node, Thunk
 from oplet.ops.serving.node_limits import NodeLimits
 from oplet.ops.serving.provenance import Provenance
+from oplet.records import Record
 from oplet.schema.enums import BuiltinOperator, TensorType
-
-if TYPE_CHECKING:
-    from oplet.ops.asynchronous.kernel import AsyncKernel
 
 __all__ = ["Provenance", "Registration", "Thunk"]
 
@@ -25,8 +22,7 @@ __all__ = ["Provenance", "Registration", "Thunk"]
 _APPLICATION = Provenance()
 
 
-@dataclass(frozen=True)
-class Registration:
+class Registration(Record):
     """The identity and the methods of an op. One of `invoke` and `bind` is required, all others are optional.
 
     Attributes:
@@ -41,7 +37,7 @@ class Registration:
         bind: `bind(context, node) -> thunk`, called when the tensors have their memory; the thunk runs the node, with its arrays,
             views and constants already looked up.
         invoke: `invoke(context, node)`, called at each run, for ops without `bind`.
-        async_kernel: `async_kernel(context, node) -> AsyncKernel`, the asynchronous form of a delegate's kernel.
+        async_kernel: `async_kernel(context, node) -> oplet.AsyncKernel`, the asynchronous form of a delegate's kernel.
         profiling_string: `profiling_string(context, node) -> str`, the label by which profiles group nodes.
         user_data: a value that the methods share; of the registration, not of a node.
         pure: whether the outputs depend only on the inputs; a node with constant inputs then runs once, when the graph is prepared.
@@ -59,6 +55,8 @@ class Registration:
         decomposes: whether it runs a composite by its decomposition; the runtime may then put the decomposition's nodes in the place of
             the node, so that delegates see them. Of STABLEHLO_COMPOSITE alone.
         differences: one sentence on how its results differ from LiteRT's; "" where they do not.
+        remark: `remark(node, default_delegates) -> str`: what `explain()` adds on how the kernel computes a node, "" for nothing;
+            `default_delegates` is that of the kernel's context.
         library: the path of the compiled library that its methods call, "" if there is none; reports show its name, and locks and
             builds include it.
         provenance: the package that it comes from; the resolver fills it in.
@@ -72,7 +70,7 @@ class Registration:
     prepare: Callable[[Context, Node], None] | None = None
     bind: Callable[[Context, Node], Thunk] | None = None
     invoke: Callable[[Context, Node], None] | None = None
-    async_kernel: Callable[[Context, Node], AsyncKernel | None] | None = None
+    async_kernel: Callable[[Context, Node], object | None] | None = None
     profiling_string: Callable[[Context, Node], str] | None = None
     user_data: Any = None
     pure: bool = False
@@ -84,6 +82,7 @@ class Registration:
     limits: NodeLimits | None = None
     decomposes: bool = False
     differences: str = ""
+    remark: Callable[[Node, bool], str] | None = None
     library: str = ""
     provenance: Provenance = _APPLICATION
 
@@ -101,7 +100,7 @@ class Registration:
         """Return a copy with the op, version and package under which a resolver serves it."""
         if isinstance(op, Composite):
             code = BuiltinOperator.STABLEHLO_COMPOSITE
-            return replace(self, builtin_code=code, custom_name=op.name, version=version, provenance=provenance)
+            return self.__replace__(builtin_code=code, custom_name=op.name, version=version, provenance=provenance)
         if isinstance(op, (str, CustomPrefix)):
-            return replace(self, custom_name=str(op), version=version, provenance=provenance)
-        return replace(self, builtin_code=op, version=version, provenance=provenance)
+            return self.__replace__(custom_name=str(op), version=version, provenance=provenance)
+        return self.__replace__(builtin_code=op, version=version, provenance=provenance)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from oplet.errors import ResolverError
 from oplet.ops.composite import Composite
 from oplet.ops.custom_prefix import CustomPrefix
 from oplet.ops.serving.entry import Op, ResolverEntry, check_methods, op_key, op_label
 from oplet.ops.serving.registration import Provenance, Registration
-from oplet.ops.serving.type_limits import TypeLimit
 from oplet.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from oplet.ops.serving.type_limits import TypeLimit
 
 __all__ = ["ChainOpResolver", "MutableOpResolver", "OpResolver"]
 
@@ -205,7 +207,7 @@ class MutableOpResolver(OpResolver):
         versions = range(entry.min_version, entry.max_version + 1)
         if fallback:
             for version in versions:
-                one = replace(entry, min_version=version, max_version=version)
+                one = entry.__replace__(min_version=version, max_version=version)
                 if (entry.op, version) in self._by_version:
                     self._fallbacks.setdefault((entry.op, version), []).append(one)
                 else:
@@ -213,12 +215,13 @@ class MutableOpResolver(OpResolver):
             return
         self._entries.append(entry)
         if isinstance(entry.op, CustomPrefix):
-            self._prefixes = sorted({*self._prefixes, entry.op}, key=lambda key: (-len(key.prefix), key))
+            self._prefixes = sorted({*self._prefixes, entry.op}, key=lambda key: (-len(key.prefix), key.prefix))
             self._loaded.clear()
         for version in versions:
             self._by_version[entry.op, version] = entry
-            self._fallbacks.pop((entry.op, version), None)
-            self._loaded.pop((entry.op, version), None)
+            if self._fallbacks or self._loaded:  # neither is there while a plugin registers its ops
+                self._fallbacks.pop((entry.op, version), None)
+                self._loaded.pop((entry.op, version), None)
 
     def add_all(self, other: OpResolver, provenance: Provenance | None = None) -> None:
         """Add every entry of another resolver; they replace entries of the same op and version.
@@ -227,11 +230,11 @@ class MutableOpResolver(OpResolver):
             provenance: where the entries come from; by default each keeps its own provenance.
         """
         for entry in other.entries():
-            self._put(entry if provenance is None else replace(entry, provenance=provenance))
+            self._put(entry if provenance is None else entry.__replace__(provenance=provenance))
         if isinstance(other, MutableOpResolver):
             for entries in other._fallbacks.values():
                 for entry in entries:
-                    self._put(entry if provenance is None else replace(entry, provenance=provenance), fallback=True)
+                    self._put(entry if provenance is None else entry.__replace__(provenance=provenance), fallback=True)
 
     def find_op(self, op: Op | int, version: int) -> Registration | None:
         key = op_key(op), version

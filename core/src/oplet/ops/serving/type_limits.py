@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from oplet.ops.context import Context, Node, decline
 from oplet.ops.serving.registration import Registration
+from oplet.records import Record
 from oplet.schema.enums import TensorType
 
 __all__ = ["REBUILD", "TypeLimit", "limited"]
@@ -15,8 +15,7 @@ __all__ = ["REBUILD", "TypeLimit", "limited"]
 REBUILD = "rebuild with `oplet build` including a model of that type, or install oplet-builtin-ops"
 
 
-@dataclass(frozen=True)
-class TypeLimit:
+class TypeLimit(Record):
     """The tensor types that a build, a package with a part of the kernels, serves.
 
     Attributes:
@@ -68,4 +67,4 @@ def limited(registration: Registration, types: Iterable[TensorType], build: str 
             inner(context, node)
 
     kept = tuple(type for type in registration.types if type in limit.types)
-    return replace(registration, prepare=prepare, types=kept or limit.types)
+    return registration.__replace__(prepare=prepare, types=kept or limit.types)

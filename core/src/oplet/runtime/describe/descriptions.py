@@ -30,6 +30,7 @@ class Descriptions:
         subgraphs: its subgraphs, as they are prepared and run.
         resolver: returns the resolver, which finds the kernels of ops.
         choice: the choice of engines that was made for it; None where none was.
+        default_delegates: whether kernels compute what LiteRT's default delegate computes.
         compress_zero_points: an argument of LiteRT's that has no effect; the property returns it.
     """
 
@@ -40,12 +41,14 @@ class Descriptions:
         resolver: Callable[[], OpResolver],
         *,
         choice: Choice | None,
+        default_delegates: bool,
         compress_zero_points: bool,
     ) -> None:
         self._model = model
         self._subgraphs = subgraphs
         self._resolver = resolver
         self._choice = choice
+        self._default_delegates = default_delegates
         self._compress_zero_points = compress_zero_points
 
     if not TYPE_CHECKING:  # for type checkers every name would be an attribute
@@ -101,10 +104,12 @@ class Descriptions:
         return len(self._subgraphs)
 
     def explain(self) -> list[NodeReport]:
-        """Tell for each node of the execution plans which package serves it, and why that one."""
+        """Tell for each node of the execution plans which package serves it, why that one, and whose numbers it gives where LiteRT's
+        default and its own kernels differ."""
         from oplet.runtime.describe.explain import explain_nodes
 
-        return explain_nodes(self._subgraphs, self._resolver(), "" if self._choice is None else str(self._choice))
+        choice = "" if self._choice is None else str(self._choice)
+        return explain_nodes(self._subgraphs, self._resolver(), choice, default_delegates=self._default_delegates)
 
     def delegation_reports(self) -> list[DelegationReport]:
         """Return for each delegate and subgraph its partitions, the nodes it did not claim and why, or why it failed."""

@@ -32,7 +32,8 @@ class NodeReport(NamedTuple):
         distribution: the pip package that serves it; "" for the application's own registrations and where nothing serves it.
         distribution_version: that package's version.
         plugin: the plugin's name, "application" for the application's own, "" where nothing serves it.
-        why: why this registration was taken; which packages declined the node in the last `prepare`, and their reasons.
+        why: why this registration was taken; which packages declined the node in the last `prepare`, and their reasons; what the
+            kernel remarks of the node (`Registration.remark`).
         composite: the composite's name, "" if the node is none.
         library: the path of the compiled library that the kernel calls, "" if it calls none.
         origin: the composite from whose decomposition the node was inlined, see `Node.origin`; "" for a node of the model itself.
@@ -56,13 +57,16 @@ class NodeReport(NamedTuple):
         return self.why.startswith(CLAIMED)
 
 
-def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: str = "") -> list[NodeReport]:
+def explain_nodes(
+    subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: str = "", *, default_delegates: bool = True
+) -> list[NodeReport]:
     """Return a report for each node of the execution plans, in order.
 
     Args:
         subgraphs: the subgraphs.
         resolver: the resolver that the nodes were resolved with.
         choice: what "auto" chose, for the reports' `why`; "" without it.
+        default_delegates: whether kernels compute what LiteRT's default delegate computes.
     """
     reports = []
     for subgraph in subgraphs:
@@ -74,6 +78,8 @@ def explain_nodes(subgraphs: Iterable[Subgraph], resolver: OpResolver, choice: s
                 why = CLAIMED
             else:
                 why = _chosen(node, resolver, homes.get(index)) + _left_alone(subgraph, index)
+            if registration is not None and registration.remark is not None:
+                why += _after_semicolon(registration.remark(node, default_delegates))
             if choice:
                 why += f"; {choice}"
             source = registration if node.delegate is None else node.delegate
@@ -127,6 +133,10 @@ def _declined(node: Node) -> list[str]:
     """Return a text for each package whose kernel declined the node in the last `prepare`, with its reason."""
     declined = () if node.providers is None else node.providers.declined
     return [f"{who.provenance} declined it: {reason.rstrip('.')}" for who, reason in declined]
+
+
+def _after_semicolon(text: str) -> str:
+    return plain(f"; {text}", LONGEST) if text else ""
 
 
 def _left_alone(subgraph: Subgraph, node: int) -> str:

@@ -191,6 +191,8 @@ class Executor:
         """
         subgraph = self.subgraph
         subgraph.absorption.set_apart(error.node)
+        subgraph.absorption.end()
+        subgraph.restore_order()
         kept, begin = subgraph.segments[0], Segment(0, [], [])
         begin.arena, begin.requests, begin.offsets = kept.arena, kept.requests, kept.offsets
         subgraph.segments[:] = [begin]

@@ -79,7 +79,7 @@ def _folded(context: KernelContext, node: Node) -> Derived:
             make()
             return Derived(sources, None)
     forms = [(tensor.dtype, None if tensor.allocation is _DYNAMIC else tensor.shape) for tensor in outputs]
-    folded = node.derive(("outputs", context.num_threads, *forms), sources, make)
+    folded = node.derive(("outputs", context.num_threads, context.default_delegates, *forms), sources, make)
     own = ran
     for tensor, computed in zip(outputs, folded.value):
         own = own and tensor.data is computed.get()

@@ -12,7 +12,6 @@ from oplet.errors import ImmutableGraphError, OpletError, PrepareError, failures
 from oplet.ops.context import Context, EnsureError, Node, ensure
 from oplet.ops.node import Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, tensor_type
-from oplet.runtime.describe.node_errors import node_error
 from oplet.runtime.execution.checks import checked_shape, ensure_temporary
 from oplet.runtime.execution.session import Session
 from oplet.runtime.memory.letting_go import let_go
@@ -48,6 +47,7 @@ class KernelContext(Context):
         self.session = session
         self.subgraph = subgraph
         self.num_threads = session.num_threads
+        self.default_delegates = session.default_delegates
         self.checkpoint_folder = session.checkpoint_folder
         self.preparing = False
         self.asked: Node | None = None
@@ -212,6 +212,8 @@ class KernelContext(Context):
 
     def node_error(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
         """Return an error of class `cls` that names the node and says `what` happened; `error` is what its kernel raised."""
+        from oplet.runtime.describe.node_errors import node_error  # most nodes have none
+
         return node_error(cls, node, error, what, f"subgraph {self.subgraph.index} of {self.session.model.name}")
 
     def free(self, nodes: Iterable[Node]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from oplet.errors import CancelledError
 from oplet.model.verify.signatures import signature_faults
 from oplet.ops.node import Unresolved
 from oplet.ops.tensor import Allocation
@@ -170,7 +171,7 @@ class LoadedModel:
     def _plan_key(self) -> tuple[Any, ...]:
         """The settings that have to be equal for another interpreter of the model to take over this one's arrays and thunks."""
         session = self.session
-        return session.resolver, session.num_threads, session.kept, session.limits
+        return session.resolver, session.num_threads, session.default_delegates, session.kept, session.limits
 
     def _loaded_anew(self) -> Subgraph:
         """Return the model's only subgraph, loaded once more as the file has it."""
@@ -192,9 +193,19 @@ class LoadedModel:
         session.subgraphs, session.runners = self.subgraphs, list(self.executors)
 
     def store_plan(self) -> None:
-        """Store the plan on disk for other processes, if the model was opened before (which is noted on disk)."""
-        if self.stored_plans is not None:
+        """Store the plan on disk for other processes, if the model was opened before (which is noted on disk).
+
+        It is part of a run, whose answer is there already: `cancel` ends it, and nothing is stored.
+        """
+        if self.stored_plans is None or not self.stored_plans.is_open:
+            return
+        self.session.enter(self.subgraphs[0])
+        try:
             self.stored_plans.store(self.subgraphs, self.session.resources, lambda: self._loaded_anew().tensors)
+        except CancelledError:
+            pass
+        finally:
+            self.session.leave()
 
 
 def stored_plans_of(model: Model, manager: PluginManager, prefer: Any) -> StoredPlans | None:

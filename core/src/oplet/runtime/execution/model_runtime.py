@@ -229,7 +229,10 @@ class ModelRuntime:
         self.session.ensure_unlocked()
         tensor = find_tensor(self.subgraphs, tensor_index, subgraph_index)
         array = as_tensor_value(tensor, value)
-        if not tensor.has_data:
+        if self.subgraphs[subgraph_index].absorption.has_no(tensor):
+            return  # as where it has memory: it is computed before anything reads it
+        # After a refused resize, a tensor may have a new shape and the memory of before.
+        if not tensor.has_data or tensor.data.shape != array.shape:
             raise TensorError("Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first")
         if tensor.is_constant:
             raise TensorError(f"Cannot set tensor: {tensor} is a constant.")

@@ -31,18 +31,20 @@ _ARENA, _COMPUTED, _DYNAMIC = Allocation.ARENA, Allocation.COMPUTED, Allocation.
 _CALLS = (BuiltinOperator.WHILE, BuiltinOperator.IF)
 
 
-def allocate_first(context: KernelContext, arena_there: NDArray[np.uint8] | None) -> bool:
+def allocate_first(context: KernelContext, arena_there: NDArray[np.uint8] | None, beyond: frozenset[int] = frozenset()) -> bool:
     """Allocate the first segment (part of the plan with known shapes); False to try again with less fusion.
 
     Args:
         context: the subgraph's context.
         arena_there: memory laid out by the same plan, to be used with the values in it; None for new memory.
+        beyond: the indices of nodes that are not fused this time, as they come after the segment.
     """
     subgraph, session = context.subgraph, context.session
     absorption = subgraph.absorption
     absorption.end()
+    subgraph.restore_order()
     if not (session.checks or any(session.kept)):
-        _absorb(subgraph, lambda: _can_restart(session))
+        _absorb(subgraph, lambda: _can_restart(session), beyond)
     context.readers = None
     subgraph.find_last_uses()
     try:
@@ -57,23 +59,29 @@ def allocate_first(context: KernelContext, arena_there: NDArray[np.uint8] | None
         return False
     finally:
         context.asked = None
+    # What an unprepared node absorbs was moved to it, out of the segment: it would be refused later than by itself.
+    later = absorption.indices.difference(subgraph.execution_plan[: subgraph.segments[0].end])
+    if later:
+        subgraph.segments.clear()
+        return allocate_first(context, arena_there, beyond | later)
     return True
 
 
-def _absorb(subgraph: Subgraph, restarts: Callable[[], bool]) -> None:
+def _absorb(subgraph: Subgraph, restarts: Callable[[], bool], beyond: frozenset[int]) -> None:
     """Let kernels compute producers of their nodes too (absorb them), which then come right before these in the plan.
 
     Args:
         subgraph: the subgraph, in which no node absorbs another one yet.
         restarts: returns whether a run may be aborted and restarted, as absorbing may demand.
+        beyond: the indices of nodes that absorb none this time.
     """
     nodes = [subgraph.nodes[index] for index in subgraph.execution_plan]
     absorption, read = subgraph.absorption, [subgraph.tensors[index] for index in subgraph.read]
     # A delegate's kernel may run nodes in an order and with memory of its own.
-    absorption.nodes = absorb(nodes, read, absorption.apart, restarts, fuse=not subgraph.delegated.kernels)
+    absorption.nodes = absorb(nodes, read, absorption.apart | beyond, restarts, fuse=not subgraph.delegated.kernels)
     if absorption.nodes:
         moved = absorption.absorbed
-        subgraph.execution_plan = [other.index for node in nodes if node not in moved for other in (*node.absorbed, node)]
+        subgraph.reorder([other.index for node in nodes if node not in moved for other in (*node.absorbed, node)])
 
 
 def _can_restart(session: Session) -> bool:

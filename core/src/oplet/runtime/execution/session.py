@@ -145,6 +145,7 @@ class Session:
         runners: what runs each subgraph: its executor, or its delegation.
         callees: each subgraph as the nodes that call it see it; empty until a kernel asks for one.
         num_threads: the number of threads that a kernel may use.
+        default_delegates: whether kernels compute what LiteRT's default delegate computes (`Context.default_delegates`).
         preserve_all_tensors: whether every tensor keeps memory of its own.
         profiler: records an event per node run; None for no profiling.
         force_delegate_profiling: whether delegates' kernels are profiled as a whole, also where they report single operators.
@@ -180,6 +181,7 @@ class Session:
         self.num_threads = num_threads
         self.preserve_all_tensors = preserve_all_tensors
         self.profiler = profiler
+        self.default_delegates = True
         self.force_delegate_profiling = False
         self.release_dynamic_tensors = False
         self.checks = False

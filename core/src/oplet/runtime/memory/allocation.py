@@ -17,7 +17,6 @@ from oplet.ops.tensor import Allocation, Array, Tensor
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.arena_planner import Lifetime, plan_arena
 from oplet.runtime.memory.arrays import aligned_bytes
-from oplet.runtime.memory.cache_locality import with_locality
 from oplet.runtime.subgraph import Request, Segment, Subgraph
 
 __all__ = ["SegmentAllocation", "allocate_own"]
@@ -149,6 +148,8 @@ class SegmentAllocation:
                 lifetimes.append(life)
         plan = plan_arena(lifetimes)
         if num_threads > 1:
+            from oplet.runtime.memory.cache_locality import with_locality
+
             plan = with_locality(lifetimes, plan)
         arenas = sum(subgraph.arena_bytes for subgraph in others)
         memory.check_arena(arenas + plan.nbytes, largest)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
+
+from oplet.records import Row
 
 __all__ = ["ALIGNMENT", "ArenaPlan", "Lifetime", "plan_arena"]
 
@@ -35,7 +37,7 @@ _ORDERS: tuple[Callable[[_Request], Any], ...] = (
 )
 
 
-class Lifetime(NamedTuple):
+class Lifetime(Row):
     """The size and lifetime of a tensor.
 
     Attributes:
@@ -49,7 +51,7 @@ class Lifetime(NamedTuple):
     last: int
 
 
-class ArenaPlan(NamedTuple):
+class ArenaPlan(Row):
     """An offset in bytes for each request (tensor to be placed), and the size of the arena in bytes."""
 
     offsets: list[int]

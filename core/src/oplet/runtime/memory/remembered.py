@@ -18,9 +18,10 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Hashable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from oplet.ops.tensor import Allocation
+from oplet.records import Row
 from oplet.runtime.memory.arrays import give_back_pages
 from oplet.runtime.subgraph import Segment, Subgraph
 
@@ -61,7 +62,7 @@ class Left(Protocol):
         """Free the plan, as no interpreter will take it over."""
 
 
-class BoundPlan(NamedTuple):
+class BoundPlan(Row):
     """What a dropped interpreter had prepared and bound, for the next interpreter of the same model.
 
     Attributes:
@@ -108,7 +109,7 @@ class BoundPlan(NamedTuple):
             node.absorbed = tuple(subgraph.nodes[other.index] for other in absorbing.absorbed)
             node.main = None if absorbing.main is None else subgraph.nodes[absorbing.main.index]
             subgraph.absorption.nodes.append(node)
-        subgraph.execution_plan = old.execution_plan[:]
+        subgraph.reorder(old.execution_plan[:])
         memory.take_over(self.memory, tensors)
         (segment,) = old.segments
         taken = Segment(segment.end, [subgraph.nodes[node.index] for node in segment.nodes], [])

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from oplet import PluginManager, write_atomically
-from oplet.processes import TimeoutExpired, run_python
 from oplet.toolkit import PluginInfo
 from oplet_build.building.build_program import BuiltProgram
 from oplet_build.building.build_wheel import BuiltWheel
@@ -29,6 +28,7 @@ from oplet_build.building.error import BuildError
 from oplet_build.building.kernels import Kernel
 from oplet_build.building.packages import find_package
 from oplet_build.building.packing.payload import Payload
+from oplet_tools.processes import TimeoutExpired, run_python
 from oplet_tools.running.pictures import PICTURES_NEED
 
 __all__ = ["BeforeAfter", "Report", "make_report"]

@@ -1,20 +1,20 @@
 """Requantization of accumulators to output values as a few float64 numpy passes over whole blocks.
 
-`oplet.kernels.requantization` has the definition, and says where float64 gives the same bit for bit. Where it does not for some channel,
-the definition itself is computed.
+`oplet.kernels.requantization` has the definition, and says where float64 gives the same bit for bit. Channels for
+which it does not are computed by the definition itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from oplet.kernels.arrays import Array
 from oplet.kernels.fixed_point import clip
 from oplet.kernels.requantization import Requantization, Rounding
+from oplet.records import Row
 from oplet_builtin_ops.layers.program import Call, convert, repeated, repeats
 
 __all__ = ["Requantizer"]
@@ -22,10 +22,12 @@ __all__ = ["Requantizer"]
 _FLOAT64: Final = np.dtype(np.float64)
 #: By size in bytes: unsigned integer types, and the sign bit of floats.
 _UNSIGNED: Final = {size: np.dtype(f"u{size}") for size in (1, 2, 4)}
+#: The definition takes as long for one channel as the passes do for this many.
+_SLOWER: Final = 4
 _SIGN_BITS: Final = {size: np.array(-(1 << (8 * size - 1)), f"i{size}") for size in (4, 8)}
 
 
-class _Storing(NamedTuple):
+class _Storing(Row):
     """How scaled accumulators become integers of one output type: shifted, clamped, stored, and moved by a step.
 
     Attributes:
@@ -43,12 +45,38 @@ class _Storing(NamedTuple):
     step: Array | None
 
 
-@dataclass(frozen=True)
+class _Parts(Row):
+    """Channels that are requantized in different ways.
+
+    Attributes:
+        others: all channels, with zeros in place of the parameters of the following.
+        filled: the indices of those whose outputs are constant.
+        values: their outputs.
+        channels: the indices of those that are requantized by the definition.
+        few: their parameters.
+    """
+
+    others: Requantizer
+    filled: Array
+    values: Array
+    channels: Array
+    few: Requantizer
+
+
 class Requantizer(Requantization):
     """Requantizes one layer's accumulators, in blocks that stay in the CPU cache."""
 
-    _stores: dict[str, _Storing] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _tiled: dict[tuple[str, int, str], Array] = field(default_factory=dict, init=False, repr=False, compare=False)
+    @cached_property
+    def _stores(self) -> dict[str, _Storing]:
+        return {}
+
+    @cached_property
+    def _tiled(self) -> dict[tuple[str, int, str], Array]:
+        return {}
+
+    @cached_property
+    def _parts(self) -> dict[str, _Parts | None]:
+        return {}
 
     def calls(self, accumulators: Array, output: Array, scratch: Array, scaled: bool = False) -> list[Call]:
         """Return numpy calls that requantize one block of accumulators into `output`; they may overwrite the accumulators.
@@ -62,7 +90,7 @@ class Requantizer(Requantization):
         if not output.size:
             return []
         if not self.fits(output.dtype):
-            return [(self.requantize, (accumulators, output))]
+            return self._calls_of_parts(accumulators, output, scratch)
         rows, channels = output.shape
         joined = repeats(rows, channels)
         shape = (rows // joined, channels * joined)
@@ -72,7 +100,7 @@ class Requantizer(Requantization):
         u, spare = (acc, scratch) if acc.dtype == np.float64 else (scratch, acc)
         unsigned = output.view(_UNSIGNED[output.dtype.itemsize]).reshape(shape)
         # Float32 passes take half the time of float64 ones; accumulators that may be too large for float32 are float64 anyway.
-        total = acc if acc.dtype == np.float32 and self.limit <= 2.0**24 else u
+        total = acc if acc.dtype == np.float32 and self.limits.max() <= 2.0**24 else u
         # Numpy converts on the way, through a buffer that stays in the cache, which is faster than another pass.
         program: list[Call] = []
         factors = self._repeated("factor", joined)
@@ -93,6 +121,38 @@ class Requantizer(Requantization):
             if self.rounding is Rounding.UP and not self.is_one_sided:
                 program.append((np.add, (u, self._repeated("lift", joined), u)))
         return program + self._store(u, spare, unsigned, output.dtype)
+
+    def _calls_of_parts(self, accumulators: Array, output: Array, scratch: Array) -> list[Call]:
+        """Return numpy calls that requantize the channels that do not fit by the definition, or fill them if their outputs are
+        constant, and the others as usual.
+        """
+        if output.dtype.char not in self._parts:
+            self._parts[output.dtype.char] = self._divide(output.dtype)
+        parts = self._parts[output.dtype.char]
+        if parts is None:
+            return [(self.requantize, (accumulators, output))]
+        others, filled, values, channels, few = parts
+        shape = len(output), len(channels)
+        sums, outputs = np.empty(shape, accumulators.dtype), np.empty(shape, output.dtype)
+        program: list[Call] = [(np.take, (accumulators, channels, 1, sums))] if len(channels) else []
+        program += others.calls(accumulators, output, scratch)
+        if len(channels):
+            program += [(few.requantize, (sums, outputs)), (output.__setitem__, ((slice(None), channels), outputs))]
+        return [*program, (output.__setitem__, ((slice(None), filled), values))]
+
+    def _divide(self, dtype: np.dtype[Any]) -> _Parts | None:
+        """Divide the channels by how they are requantized; None if all are by the definition."""
+        fitting = self.fitting(dtype)
+        constant, outputs = self.constants()
+        filled, channels = np.flatnonzero(constant & ~fitting), np.flatnonzero(~constant & ~fitting)
+        if len(channels) and (self.rounding is Rounding.UP or len(channels) * _SLOWER > len(fitting)):
+            return None
+        values = self.scales, self.offsets, self.limits
+        scales, offsets, limits = (np.where(fitting, each, 0) for each in values)
+        others = self.__replace__(scales=scales, offsets=offsets, limit=limits)
+        scales, offsets, limits = (each[channels] for each in values)
+        few = self.__replace__(scales=scales, offsets=offsets, limit=limits)
+        return _Parts(others, filled, outputs[filled].astype(dtype), channels, few)
 
     def takes_scaled(self, dtype: np.dtype[Any]) -> bool:
         """Return whether the weights may be multiplied by the output factors beforehand, so that accumulators come already
@@ -173,7 +233,7 @@ class Requantizer(Requantization):
 
     def _integers(self, dtype: np.dtype[Any]) -> np.dtype[Any] | None:
         """Return the smallest integer type that holds all values before clamping; None if they may be too large."""
-        largest = self.limit * float(self.factors.max()) + 2.0 ** (8 * dtype.itemsize + 1)
+        largest = float((self.limits * self.factors).max()) + 2.0 ** (8 * dtype.itemsize + 1)
         if dtype.itemsize == 1 and largest < 2.0**15:
             return np.dtype(np.int16)
         return np.dtype(np.int32) if largest < 2.0**31 else None

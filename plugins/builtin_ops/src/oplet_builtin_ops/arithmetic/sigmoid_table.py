@@ -6,13 +6,13 @@ Numerics: tflite/kernels/internal/reference/integer_ops/logistic.h, tanh.h and i
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Tensor, ensure
 from oplet.kernels.fixed_point import int32_of
+from oplet.records import Row
 from oplet_builtin_ops.arithmetic.scaling import power_of_two_exponent
 
 __all__ = ["InputScaling", "input_scaling", "logistic_int16", "tanh_int16"]
@@ -20,7 +20,7 @@ __all__ = ["InputScaling", "input_scaling", "logistic_int16", "tanh_int16"]
 Int64s = NDArray[np.int64]
 
 
-class InputScaling(NamedTuple):
+class InputScaling(Row):
     """The rescaling of an int16 input to steps of 1 / (3 * 2**12): times `multiplier`, then shifted right by `shift`, rounded."""
 
     multiplier: int

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -57,7 +56,7 @@ def takes_halves(
         return widened.bind(context, bind) if isinstance(widened, _Widened) else bind(context, node)
 
     types = tuple(dict.fromkeys((*registration.types, _HALF)))
-    return replace(registration, prepare=prepare_any, bind=bind_any, types=types)
+    return registration.__replace__(prepare=prepare_any, bind=bind_any, types=types)
 
 
 def is_widened(node: Node) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from oplet.kernels.fixed_point import (
     wrapping_divide_by_pot,
 )
 from oplet.kernels.shapes import offer_in_place
+from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import AddOptions, SubOptions
 from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
@@ -33,7 +34,7 @@ __all__ = ["additive_registration"]
 EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 
 
-class _PowersOfTwo(NamedTuple):
+class _PowersOfTwo(Row):
     """Plan for int16 inputs with power-of-two scales: one input is shifted right, nothing is rescaled."""
 
     shifts: tuple[int, int]

@@ -5,18 +5,17 @@ Numerics: tflite/kernels/internal/reference/integer_ops/add.h and mul.h
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from oplet.kernels.arrays import Array
 from oplet.kernels.fixed_point import multiply_by_quantized_multiplier
+from oplet.records import Row
 
 __all__ = ["ProductScaling", "Share", "SumScaling"]
 
 
-class Share(NamedTuple):
+class Share(Row):
     """The rescaling of one summand of ADD or SUB to steps of 2**-left_shift of twice the larger of the two input scales.
 
     (value - zero_point) * 2**left_shift is scaled by multiplier * 2**(shift - 31).
@@ -33,7 +32,7 @@ class Share(NamedTuple):
         return multiply_by_quantized_multiplier(shifted.astype(np.int32), self.multiplier, self.shift)
 
 
-class SumScaling(NamedTuple):
+class SumScaling(Row):
     """Rescaling of ADD or SUB: the rescaled summands are added, scaled by multiplier * 2**(shift - 31) and clamped.
 
     Attributes:
@@ -51,7 +50,7 @@ class SumScaling(NamedTuple):
     bounds: tuple[int, int]
 
 
-class ProductScaling(NamedTuple):
+class ProductScaling(Row):
     """Rescaling of MUL: (a - zero_point_a) * (b - zero_point_b) is scaled by multiplier * 2**(shift - 31) and clamped.
 
     Attributes:

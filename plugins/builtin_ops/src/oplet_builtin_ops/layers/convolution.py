@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
 from oplet.kernels.arrays import Array
+from oplet.records import Row
 from oplet_builtin_ops.layers.program import Call, convert, lane_count, run_lanes
 from oplet_builtin_ops.layers.rows import strip_size
 from oplet_builtin_ops.layers.windows import Strip, Windows, by_lane, longest_strip, shared_strips
@@ -32,7 +33,7 @@ _FEW_GROUPS = 64
 _GATHERED = 1 << 23
 
 
-class Products(NamedTuple):
+class Products(Row):
     """Plan of a convolution's matrix products, made by `prepare` for `bind`.
 
     Attributes:

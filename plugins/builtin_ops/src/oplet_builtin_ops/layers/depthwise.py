@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
 from oplet.kernels.arrays import Array
+from oplet.records import Row
 from oplet_builtin_ops.layers.program import Call, convert, lane_count, run_lanes
 from oplet_builtin_ops.layers.windows import Rows, Strip, Windows, border_calls, by_lane, longest_strip, shared_strips, strided
 
@@ -42,7 +43,7 @@ _PRODUCTS = 1 << 28
 _TAP, _FINISH = 1.2e-10, 3e-10
 
 
-class Taps(NamedTuple):
+class Taps(Row):
     """Plan of a depthwise convolution, made by `prepare` for `bind`.
 
     Attributes:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -11,14 +10,14 @@ from oplet import Node
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.arrays import Array
 from oplet.kernels.fixed_point import clip
+from oplet.records import Record
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.program import Call, repeated, repeats
 
 __all__ = ["FloatFinish"]
 
 
-@dataclass
-class FloatFinish:
+class FloatFinish(Record):
     """Adds the bias and applies the activation, in place.
 
     Attributes:
@@ -32,7 +31,10 @@ class FloatFinish:
     fixed: bool
     activation: ActivationFunctionType
     node: Node | None = None
-    _joined: dict[int, Array] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def _joined(self) -> dict[int, Array]:
+        return {}
 
     def calls(self, block: Array, factors: Array | None = None) -> list[Call]:
         """Return numpy calls that add bias and apply the activation to one block of products.

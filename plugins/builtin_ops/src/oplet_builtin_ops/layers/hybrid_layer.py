@@ -5,26 +5,24 @@ Numerics: EvalHybrid and EvalHybridPerChannel in tflite/kernels/conv.cc and dept
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
 from oplet.kernels.arrays import Array, Thunk
+from oplet.records import Record
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.layers.blocks import block_scales, block_size, ensure_blocks, follow_xnnpack, from_blocks
 from oplet_builtin_ops.layers.float_layer import FloatFinish
-from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric, quantize_to_even
 from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
 from oplet_builtin_ops.layers.quantized_layer import as_rows, exact_type, weight_scales, widest_sum
-from oplet_builtin_ops.layers.weights import weight_data
+from oplet_builtin_ops.layers.weights import sums_and_widths, weight_data
 
 __all__ = ["HybridLayer"]
 
 
-@dataclass
-class HybridLayer:
+class HybridLayer(Record, frozen=False):
     """Plan of a layer with integer weights and float activations.
 
     Attributes:
@@ -34,9 +32,9 @@ class HybridLayer:
         bias: float32, one value per output channel; None for no bias.
         axis: the axis of the weights along which output channels are.
         asymmetric: whether the activations have a zero point.
-        even: whether they are quantized as in XNNPACK, by `quantize_to_even`.
         activation: the fused activation.
         batches: the number of parts of the activations that have a scale each.
+        even: whether they are quantized as in XNNPACK, by `quantize_to_even`, which gives them a zero point.
         compute: the float type to multiply in.
         quantized: the activations as integers without their zero point, float32.
     """
@@ -49,13 +47,13 @@ class HybridLayer:
     asymmetric: bool
     activation: ActivationFunctionType
     batches: int
-    even: bool = field(default=False, init=False)
-    scales: Array = field(init=False)
-    compute: TensorType = field(init=False)
-    quantized: Tensor = field(init=False)
-    spare: Tensor = field(init=False)
+    even: bool = False
 
     def __post_init__(self) -> None:
+        self.scales: Array
+        self.compute: TensorType
+        self.quantized: Tensor
+        self.spare: Tensor
         channels = self.weights.shape[self.axis]
         depth = self.weights.size // max(1, channels)
         if self.block_size:
@@ -64,13 +62,18 @@ class HybridLayer:
             self.scales, self.compute = np.ones(1, np.float32), TensorType.FLOAT32
             self.even = follow_xnnpack(self.weights)
             return
+        self.asymmetric = self.asymmetric or self.even
         self.scales = weight_scales(self.weights, channels, self.axis)
 
-        def widest() -> float:
-            return widest_sum(self.weights, depth, self.rows() if self.weights.is_constant else None)
+        def largest() -> tuple[float, float]:
+            if not self.weights.is_constant:
+                return (most := widest_sum(self.weights, depth, None)), most
+            sums, widths = sums_and_widths(self.integers())
+            return float(widths.max(initial=0)), float(np.absolute(sums).max(initial=0))
 
-        most = self.node.cached(("widest sum", self.axis), [self.weights], widest)
-        self.compute = exact_type(most * (255 if self.asymmetric else 127))
+        widest, largest_sum = self.node.cached(("largest sums", self.axis), [self.weights], largest)
+        # With a zero point, activations reach over 255 steps: positive weights take part of them, and negative ones the rest.
+        self.compute = exact_type(255 * (widest + largest_sum) / 2 if self.asymmetric else 127 * widest)
 
     @property
     def block_size(self) -> int:
@@ -119,6 +122,8 @@ class HybridLayer:
         shape = self.batches, self.source.size // max(1, self.batches)
         if not self.source.size:
             return []
+        from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric, quantize_to_even
+
         scales = np.empty(self.batches, np.float32)
         quantize = quantize_to_even if self.even else quantize_asymmetric if self.asymmetric else quantize_symmetric
         values, target, spare = (t.data.reshape(shape) for t in (self.source, self.quantized, self.spare))

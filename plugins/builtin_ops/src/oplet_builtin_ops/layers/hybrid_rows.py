@@ -2,7 +2,7 @@
 
 The weights have 8, 4 or 2 bits, and one scale, one per row or one per block of a row.
 
-Numerics: EvalHybrid in tflite/kernels/fully_connected.cc
+Numerics: EvalHybrid in tflite/kernels/fully_connected.cc, and `xnnpack_claims`
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from oplet_builtin_ops.layers.integer_rows import arranged, plan_integer_rows
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.quantized_layer import ensure_symmetric
 from oplet_builtin_ops.layers.weights import ensure_bias
+from oplet_builtin_ops.layers.xnnpack_claims import follows_claim
 
 __all__ = ["HybridRows"]
 
@@ -39,7 +40,7 @@ class HybridRows:
 
     def __init__(self, context: Context, node: Node, count: int, options: FullyConnectedOptions) -> None:
         self._node = node
-        self.layer = _layer(node, count, options)
+        self.layer = _layer(context, node, count, options)
         weights = self.layer.weights
         source, compute, blocks = self.layer.source.type, self.layer.compute, self.layer.block_size
         self._plan = plan_integer_rows(context, node, count, weights, source=source, compute=compute, streamed=not blocks)
@@ -65,7 +66,7 @@ class HybridRows:
         return chain(layer.quantize(factors), plan.calls(layer.quantized.data, rows, output, finish_strip))
 
 
-def _layer(node: Node, count: int, options: FullyConnectedOptions) -> HybridLayer:
+def _layer(context: Context, node: Node, count: int, options: FullyConnectedOptions) -> HybridLayer:
     source, weights = node.inputs[:2]
     bias, activation = node.optional_input(2), options.fused_activation_function
     blocks = block_size(weights) > 0
@@ -73,4 +74,5 @@ def _layer(node: Node, count: int, options: FullyConnectedOptions) -> HybridLaye
         ensure_symmetric(weights)
     ensure_bias(bias, weights.shape[0], TensorType.FLOAT32)
     asymmetric = blocks or options.asymmetric_quantize_inputs
-    return HybridLayer(node, source, weights, bias, 0, asymmetric, activation, count)
+    even = not blocks and follows_claim(context, node)
+    return HybridLayer(node, source, weights, bias, 0, asymmetric, activation, count, even)

@@ -7,13 +7,13 @@ reading it would take longer than converting.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
 from oplet.kernels.arrays import Array
+from oplet.records import Record
 from oplet_builtin_ops.layers.program import Call, convert
 from oplet_builtin_ops.layers.rows import MANY_ROWS, Rows, plan_rows
 from oplet_builtin_ops.layers.weights import transposed
@@ -26,8 +26,7 @@ _LARGE = 1 << 23
 _PIECE = 1 << 17
 
 
-@dataclass(frozen=True)
-class Streamed:
+class Streamed(Record):
     """Plan of a product with large integer weights that converts the weights to float block by block; same interface as
     `rows.Rows`.
 

@@ -5,7 +5,6 @@ Numerics: PopulateConvolutionQuantizationParams and GetQuantizedConvolutionMulti
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 
@@ -16,10 +15,11 @@ from oplet.kernels.activations import activation_range
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import ensure_scale, quotient
 from oplet.kernels.requantization import Rounding
+from oplet.records import Record
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
-from oplet_builtin_ops.layers.weights import row_sums, sums_and_widest, weight_data
+from oplet_builtin_ops.layers.weights import row_sums, sums_and_widths, weight_data
 
 __all__ = [
     "QuantizedLayer",
@@ -132,20 +132,22 @@ def channel_rows(node: Node, weights: Tensor, axis: int, zero_point: int) -> Arr
     return rows if zero_point == 0 else rows.astype(np.int32) - zero_point
 
 
-def widest_sum(weights: Tensor, depth: int, rows: Array | None, zero_point: int = 0) -> float:
+def widest_sum(weights: Tensor, depth: int, rows: Array | None) -> float:
     """Return an upper bound of sum(|weight|) over any one output channel.
 
     Args:
         weights: the weights.
         depth: the weights of a channel.
         rows: `channel_rows` if the weights are constant; otherwise the bound follows from their type and number.
-        zero_point: the zero point that was subtracted.
     """
-    if rows is None:
-        return float(depth * (_LARGEST[weights.type] + abs(zero_point)))
+    return float(depth * _LARGEST[weights.type] if rows is None else _widths(rows).max(initial=0))
+
+
+def _widths(rows: Array) -> Array:
+    """Return the sum of magnitudes of each row."""
     if rows.dtype == np.int8:
-        return sums_and_widest(rows)[1]
-    return float(np.absolute(rows, dtype=np.int32).sum(axis=1, dtype=np.int64).max(initial=0))
+        return sums_and_widths(rows)[1]
+    return np.asarray(np.absolute(rows, dtype=np.int32).sum(axis=1, dtype=np.int64))
 
 
 def exact_type(bound: float) -> TensorType:
@@ -157,8 +159,7 @@ def exact_type(bound: float) -> TensorType:
     return TensorType.FLOAT32 if bound <= 2.0**24 else TensorType.FLOAT64
 
 
-@dataclass
-class QuantizedLayer:
+class QuantizedLayer(Record, frozen=False):
     """Checked plan of a layer with integer weights and activations, with the parameters of its kernel.
 
     Attributes:
@@ -174,7 +175,7 @@ class QuantizedLayer:
         zero_point: the weights' zero point; 0 if the kernel ignores it, as LiteRT does for int8 weights of convolutions.
         centred: whether the zero point is subtracted from the activations before the product.
         as_int8: whether the weights' bytes are read as int8 whatever their type, as in LiteRT's convolutions.
-        bound: an upper bound of the sum of the products' magnitudes.
+        bounds: an upper bound of the sum of the products' magnitudes for each output channel, float64.
         scratch: the requantizer's scratch memory.
         folds: whether the weights are multiplied with the factors before the product, in place of the result afterwards.
     """
@@ -191,25 +192,31 @@ class QuantizedLayer:
     zero_point: int = 0
     centred: bool = False
     as_int8: bool = False
-    bound: float = field(init=False)
-    scratch: Tensor = field(init=False)
-    folds: bool = field(default=False, init=False)
-    _requantizer: Requantizer | None = field(default=None, init=False, repr=False)
-    _sums: Array | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        depth = self.weights.size // max(1, self.weights.shape[self.axis])
+        self.scratch: Tensor
+        self.folds = False
+        self._requantizer: Requantizer | None = None
+        self._sums: Array | None = None
 
-        def widest() -> float:
-            if self.weights.is_constant and (rows := self.rows()).dtype == np.int8:
-                self._sums, found = sums_and_widest(rows)
-                return found
-            return widest_sum(self.weights, depth, self.rows() if self.weights.is_constant else None, self.zero_point)
+        def widths() -> Array:
+            if not self.weights.is_constant:
+                channels = self.weights.shape[self.axis]
+                widest = self.weights.size // max(1, channels) * (_LARGEST[self.weights.type] + abs(self.zero_point))
+                return np.full(channels, widest, np.float64)
+            if (rows := self.rows()).dtype != np.int8:
+                return _widths(rows).astype(np.float64)
+            self._sums, found = sums_and_widths(rows)
+            return found.astype(np.float64)
 
-        key = "widest sum", self.axis, self.zero_point, self.as_int8
-        self.bound = self.node.cached(key, [self.weights], widest) * (
-            _LARGEST[self.source.type] + (abs(self.source.zero_point) if self.centred else 0)
-        )
+        key = "widths", self.axis, self.zero_point, self.as_int8
+        largest = _LARGEST[self.source.type] + (abs(self.source.zero_point) if self.centred else 0)
+        self.bounds = self.node.cached(key, [self.weights], widths) * largest
+
+    @property
+    def bound(self) -> float:
+        """An upper bound of the sum of the products' magnitudes over all channels."""
+        return float(self.bounds.max(initial=0))
 
     @property
     def compute(self) -> TensorType:
@@ -269,8 +276,7 @@ class QuantizedLayer:
             offsets += self.bias.data.reshape(-1)
         output = self.output
         low, high = activation_range(self.activation, output.type, output.scale, output.zero_point)
-        limit = self.bound + float(np.absolute(offsets).max(initial=0))
-        return Requantizer(self.scales, offsets, limit, output.zero_point, low, high, self.rounding)
+        return Requantizer(self.scales, offsets, self.bounds + np.absolute(offsets), output.zero_point, low, high, self.rounding)
 
     def finish(self, requantizer: Requantizer, block: Array, target: Array, lane: int = 0) -> list[Call]:
         """Return numpy calls that requantize one block of accumulators into `target`."""

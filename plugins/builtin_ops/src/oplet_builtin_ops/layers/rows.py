@@ -6,13 +6,13 @@ A strip stays in the cache from the conversion of its rows to the last pass over
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
 from oplet.kernels.arrays import Array
+from oplet.records import Record
 from oplet_builtin_ops.layers.program import Call, convert
 
 __all__ = ["MANY_ROWS", "Rows", "even_slices", "plan_rows", "strip_size"]
@@ -21,8 +21,7 @@ __all__ = ["MANY_ROWS", "Rows", "even_slices", "plan_rows", "strip_size"]
 MANY_ROWS = 16
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(Record):
     """Plan of the product of a matrix with weights, made by `prepare` for `bind`.
 
     Attributes:

@@ -51,10 +51,10 @@ class ShuffledLayer:
         blocks = weights.data.view(np.int8).reshape(units // 4, depth // 16, 4, 16)
         rows = blocks.transpose(0, 2, 1, 3).reshape(units, depth).astype(np.float64)
         offsets = np.zeros(units, np.int64) if bias is None else bias.data.reshape(-1).astype(np.int64)
-        limit = float(depth * 128 * 128 + np.abs(offsets).max(initial=0))
+        limits = depth * 128.0 * 128.0 + np.abs(offsets)
         low, high = activation_range(self.activation, output.type, output.scale, output.zero_point)
         # The output's zero point is ignored, as in LiteRT.
-        requantizer = Requantizer(self.scales, offsets, limit, 0, low, high, Rounding.DOUBLE)
+        requantizer = Requantizer(self.scales, offsets, limits, 0, low, high, Rounding.DOUBLE)
         matrix, products = self.matrix.data, self.products.data
         return [
             (np.bitwise_xor, (source.data.reshape(matrix.shape), np.uint8(0x80), workspace.data)),

@@ -13,7 +13,7 @@ from oplet.kernels.arrays import Array
 #: Modules that only nodes with sparse weights need; builds leave them out if the models have no such node.
 VARIANTS = {"oplet_builtin_ops.layers.sparse": {"sparse": True}}
 
-__all__ = ["ensure_bias", "row_sums", "sums_and_widest", "transposed", "weight_data"]
+__all__ = ["ensure_bias", "row_sums", "sums_and_widths", "transposed", "weight_data"]
 
 #: Matrices of more values are transposed, or summed, in blocks; the rows of a block are a few cache lines of the transpose.
 _LARGE: Final = 1 << 16
@@ -64,20 +64,19 @@ def row_sums(rows: Array) -> Array:
     return sums
 
 
-def sums_and_widest(rows: Array) -> tuple[Array, float]:
-    """Return each int8 row's sum, int64, and the largest sum of magnitudes of a row; one conversion to float serves both."""
+def sums_and_widths(rows: Array) -> tuple[Array, Array]:
+    """Return each int8 row's sum, and its sum of magnitudes, both int64; one conversion to float serves both."""
     count, depth = rows.shape
     if depth > _EXACT:
         # The magnitude of -128 wraps around to -128, whose bits are 128 as an unsigned number.
-        return row_sums(rows), float(row_sums(np.absolute(rows).view(np.uint8)).max(initial=0))
-    sums, ones = np.empty(count, np.int64), np.ones(depth, np.float32)
-    widest = 0.0
+        return row_sums(rows), row_sums(np.absolute(rows).view(np.uint8))
+    sums, widths, ones = np.empty(count, np.int64), np.empty(count, np.int64), np.ones(depth, np.float32)
     block = max(1, _LARGE // max(depth, 1))
     for start in range(0, count, block):
         floats = rows[start : start + block].astype(np.float32)
         sums[start : start + block] = floats @ ones
-        widest = max(widest, float((np.absolute(floats, floats) @ ones).max()))
-    return sums, widest
+        widths[start : start + block] = np.absolute(floats, floats) @ ones
+    return sums, widths
 
 
 def weight_data(node: Node, weights: Tensor) -> Array:

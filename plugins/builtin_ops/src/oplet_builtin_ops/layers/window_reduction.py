@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import along
 from oplet.kernels.operands import ensure_same_type
+from oplet.records import Row
 from oplet_builtin_ops.layers.program import Call, run_calls, run_program
 
 __all__ = ["MANY_TAPS", "REDUCIBLE_TYPES", "WindowAxis", "add_fold_scratch", "ensure_reducible", "fold_windows", "window_axes"]
@@ -36,7 +36,7 @@ REDUCIBLE_TYPES = (
 )
 
 
-class WindowAxis(NamedTuple):
+class WindowAxis(Row):
     """The windows along one axis.
 
     Attributes:

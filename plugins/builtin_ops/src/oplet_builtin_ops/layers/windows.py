@@ -8,12 +8,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from oplet.kernels.arrays import Array
 from oplet.kernels.windows import Axis, Windows2D
+from oplet.records import Row
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.rows import Slices, even_slices
 
@@ -26,7 +27,7 @@ __all__ = [
 _KEPT = 64
 
 
-class Rows(NamedTuple):
+class Rows(Row):
     """A range of consecutive rows of a padded map.
 
     Attributes:
@@ -40,7 +41,7 @@ class Rows(NamedTuple):
     top: int
 
 
-class Strip(NamedTuple):
+class Strip(Row):
     """A block of consecutive windows that are computed together.
 
     Attributes:

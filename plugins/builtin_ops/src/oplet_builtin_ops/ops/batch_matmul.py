@@ -22,11 +22,12 @@ from oplet.schema.options import BatchMatMulOptions
 from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.blocks import block_size, ensure_blocks, from_blocks, given_scales
-from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric
+from oplet_builtin_ops.layers.hybrid import quantize_asymmetric, quantize_symmetric, quantize_to_even
 from oplet_builtin_ops.layers.matrix_product import MatrixProduct, plan_product
 from oplet_builtin_ops.layers.program import Call, lane_count, run_calls, run_lanes
 from oplet_builtin_ops.layers.quantized_layer import ensure_symmetric, exact_type
 from oplet_builtin_ops.layers.rows import even_slices
+from oplet_builtin_ops.layers.xnnpack_claims import follows_claim, remark
 
 _FLOAT32, _INT8, _INT16, _INT32 = TensorType.FLOAT32, TensorType.INT8, TensorType.INT16, TensorType.INT32
 
@@ -86,7 +87,7 @@ def bind(context: Context, node: Node) -> Thunk:
     if left.type != _FLOAT32:
         return _bind_quantized(node, product)
     if right.type in _WEIGHTS:
-        return _bind_hybrid(node, product)
+        return _bind_hybrid(context, node, product)
     # A single right matrix is one call; several calls are divided between threads, matrix by matrix.
     lanes = 1 if product.single else lane_count(context, output.size * product.depth * _PRODUCT)
     x, y, z = left.data, right.data, output.data
@@ -179,7 +180,7 @@ def _prepare_hybrid(context: Context, node: Node, product: MatrixProduct) -> Non
         context.add_temporary(node, right.shape, _FLOAT32)
 
 
-def _bind_hybrid(node: Node, product: MatrixProduct) -> Thunk:
+def _bind_hybrid(context: Context, node: Node, product: MatrixProduct) -> Thunk:
     left, right = node.inputs
     output = node.outputs[0].data
     values, quantized, spare, *arriving = (temporary.data for temporary in node.temporaries)
@@ -190,6 +191,8 @@ def _bind_hybrid(node: Node, product: MatrixProduct) -> Thunk:
         source = values.reshape(*left.shape[:-2], left.shape[-1], left.shape[-2])
         program.append((np.copyto, (source, left.data.swapaxes(-1, -2))))
     quantize = quantize_asymmetric if options.asymmetric_quantize_inputs else quantize_symmetric
+    if follows_claim(context, node):
+        quantize = quantize_to_even
     scales = np.empty(len(quantized), np.float32)
     if source.size:
         program.append((quantize, (source.reshape(quantized.shape), quantized, scales, spare)))
@@ -219,6 +222,7 @@ REGISTRATION = takes_halves(
         bind=bind,
         pure=True,
         types=(_FLOAT32, _INT8, _INT16),
+        remark=remark,
         differences="hybrid products with several batch dimensions, and int8 or int16 ones with a scale per column, are right here; LiteRT takes scales of other rows, or none",
     )
 )

@@ -32,6 +32,7 @@ from oplet_builtin_ops.layers.quantized_layer import (
 )
 from oplet_builtin_ops.layers.weights import ensure_bias, transposed
 from oplet_builtin_ops.layers.windows import Strip, Windows
+from oplet_builtin_ops.layers.xnnpack_claims import follows_claim, remark
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 _HYBRID_WEIGHTS = (TensorType.INT8, TensorType.INT4, TensorType.INT2, TensorType.UINT8)
@@ -188,9 +189,12 @@ def _plan_hybrid(
     # LiteRT gives the activations a zero point only if each channel has its own scale.
     scales = weights.quantization.scales if weights.quantization is not None else np.empty(0)
     per_channel = weights.type != TensorType.UINT8 and bool((scales != scales[:1]).any())
-    layer = HybridLayer(
-        node, source, weights, bias, 0, per_channel or groups > 1, options.fused_activation_function, source.shape[0]
-    )
+    even, batches = follows_claim(context, node), source.shape[0]
+    if even and groups == 1 and weights.shape[1:3] == (1, 1) and (options.stride_h, options.stride_w) == (1, 1):
+        # XNNPACK makes it a FULLY_CONNECTED, which quantizes pixel by pixel, unless it only scales numbers.
+        batches = windows.count if filters + source.shape[3] > 2 else batches
+    asymmetric, activation = per_channel or groups > 1, options.fused_activation_function
+    layer = HybridLayer(node, source, weights, bias, 0, asymmetric, activation, batches, even)
     layer.add_scratch(context)
     products = plan_products(
         context,
@@ -216,7 +220,8 @@ def _hybrid_calls(node: Node, products: Products, layer: HybridLayer) -> Iterato
     def finish_strip(strip: Strip, block: Array) -> list[Call]:
         target = output[strip.start : strip.stop]
         copy: list[Call] = [] if products.accumulators is None else [(np.copyto, (target, block))]
-        return copy + finish.calls(target, factors[strip.where[0].start])
+        by_pixel = layer.batches == len(output)
+        return copy + finish.calls(target, factors[strip.start : strip.stop] if by_pixel else factors[strip.where[0].start])
 
     return chain(layer.quantize(factors), products.calls(layer.quantized.data, np.float32(0), matrices, output, finish_strip))
 
@@ -227,6 +232,7 @@ REGISTRATION = takes_halves(
         bind=bind,
         pure=True,
         types=_SOURCES,
+        remark=remark,
         differences="the bias may be missing, dilations may exceed 32767 and groups may have hybrid weights with a single scale",
     ),
     0,

@@ -35,6 +35,7 @@ from oplet_builtin_ops.layers.quantized_layer import (
 )
 from oplet_builtin_ops.layers.weights import ensure_bias
 from oplet_builtin_ops.layers.windows import Strip, Windows
+from oplet_builtin_ops.layers.xnnpack_claims import remark
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 #: The axis of the filters along which output channels are.
@@ -185,4 +186,4 @@ def _hybrid_calls(node: Node, plan: Products | Taps, layer: HybridLayer) -> Iter
     return chain(layer.quantize(factors), plan.calls(layer.quantized.data, np.float32(0), arranged, output, finish_strip))
 
 
-REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_SOURCES), 0, 1, mixed=True)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_SOURCES, remark=remark), 0, 1, mixed=True)

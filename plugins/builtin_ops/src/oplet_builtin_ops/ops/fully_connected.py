@@ -14,6 +14,7 @@ from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
+from oplet_builtin_ops.layers.xnnpack_claims import remark
 
 #: Modules that only some nodes need, by the types of their inputs; builds leave out those that no node of their models needs.
 VARIANTS = {
@@ -104,7 +105,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 # XNNPACK, which alone runs half-precision layers with quantized weights, computes each row's zero point from its values.
 REGISTRATION = takes_halves(
-    Registration(prepare=prepare, bind=bind, pure=True, sparse=frozenset({1}), types=tuple(_TYPES)),
+    Registration(prepare=prepare, bind=bind, pure=True, sparse=frozenset({1}), types=tuple(_TYPES), remark=remark),
     0,
     1,
     mixed=True,

@@ -162,9 +162,9 @@ def _integer_calls(node: Node) -> list[Call]:
     filters = newest.shape[1]
     rows = features.data.astype(columns.dtype)
     offsets = features.data.sum(axis=1, dtype=np.int64) * -source.zero_point
-    limit = float(np.abs(rows).sum(axis=1).max(initial=0)) * 128 + float(np.abs(offsets).max(initial=0))
+    limits = np.abs(rows).sum(axis=1, dtype=np.float64) * 128 + np.abs(offsets)
     remembered = np.iinfo(state.dtype)
-    remember = Requantizer(np.full(filters, first), offsets, limit, 0, remembered.min, remembered.max)
+    remember = Requantizer(np.full(filters, first), offsets, limits, 0, remembered.min, remembered.max)
     shift: list[Call] = []
     centre: list[Call] = []
     centred = state

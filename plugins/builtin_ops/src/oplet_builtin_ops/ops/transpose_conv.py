@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.windows import transposed_axis
+from oplet.records import Row
 from oplet.schema.options import TransposeConvOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.float_layer import FloatFinish
@@ -37,12 +38,13 @@ from oplet_builtin_ops.layers.quantized_layer import (
 from oplet_builtin_ops.layers.scattering import Scatter
 from oplet_builtin_ops.layers.weights import ensure_bias, weight_data
 from oplet_builtin_ops.layers.windows import Strip, Windows
+from oplet_builtin_ops.layers.xnnpack_claims import follows_claim, remark
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 _FLOATS = {TensorType.FLOAT32: np.float32, TensorType.FLOAT64: np.float64}
 
 
-class _Scratch(NamedTuple):
+class _Scratch(Row):
     centred: Any
     stamps: Any
     sums: Any
@@ -61,7 +63,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure(source.ndim == 4, f"{source} must have 4 dimensions.")
     ensure(weights.ndim == 4 and weights.size > 0, f"the filters {weights} must have 4 dimensions, none of them zero.")
     ensure(source.shape[3] == weights.shape[3], f"{source} and the filters {weights} must have the same last dimension.")
-    layer = _layer(node)
+    layer = _layer(context, node)
     if layer is not None and not isinstance(layer, QuantizedLayer):
         layer.add_scratch(context)
     node.prepared = layer, None, None
@@ -75,7 +77,7 @@ def prepare(context: Context, node: Node) -> None:
     node.prepared = layer, scatter, tensors
 
 
-def _layer(node: Node) -> QuantizedLayer | HybridLayer | None:
+def _layer(context: Context, node: Node) -> QuantizedLayer | HybridLayer | None:
     """Check types and quantization; return the plan of a layer with integer weights, None for float weights."""
     _, weights, source = node.inputs[:3]
     bias, output = node.optional_input(3), node.outputs[0]
@@ -86,7 +88,7 @@ def _layer(node: Node) -> QuantizedLayer | HybridLayer | None:
         ensure_bias(bias, filters, TensorType.FLOAT32)
         if weights.type == TensorType.FLOAT32:
             return None
-        return HybridLayer(node, source, weights, bias, 0, True, activation, source.shape[0])
+        return HybridLayer(node, source, weights, bias, 0, True, activation, source.shape[0], follows_claim(context, node))
     zero_point = 0
     if source.type == TensorType.UINT8:
         zero_point = weights.zero_point
@@ -220,6 +222,7 @@ REGISTRATION = takes_halves(
         bind=bind,
         pure=True,
         types=_SOURCES,
+        remark=remark,
         differences="with VALID padding an output smaller than what the input covers is cut off, as JAX means it; XNNPACK gives another "
         "shape than the one asked for, and the other kernels refuse it",
     ),

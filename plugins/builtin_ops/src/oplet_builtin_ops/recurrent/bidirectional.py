@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
+from oplet.records import Row
 from oplet_builtin_ops.recurrent.sequences import Layout
 
 __all__ = ["Sources", "in_order", "output_views", "read_sources", "resize_outputs"]
 
 
-class Sources(NamedTuple):
+class Sources(Row):
     """The input tensors of the forward and the backward direction.
 
     Attributes:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from oplet import Tensor, ensure
 from oplet.kernels.arrays import Array, Shape
+from oplet.records import Row
 
 __all__ = ["Layout", "sequence_layout"]
 
 
-class Layout(NamedTuple):
+class Layout(Row):
     """Steps and batch size of a sequence tensor, and which of the two comes first.
 
     Attributes:

@@ -13,11 +13,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, wraps
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
 from oplet.kernels.arrays import Array, Shape
+from oplet.records import Row
 from oplet_builtin_ops.layers.program import Call
 
 __all__ = ["CALL_BYTES", "Neighbours", "between_shape", "float_neighbours", "integer_neighbours", "interpolate", "mend"]
@@ -46,7 +46,7 @@ Find = Callable[[int, int, bool, bool], "Neighbours"]
 Block = tuple[slice, slice, Array]
 
 
-class Neighbours(NamedTuple):
+class Neighbours(Row):
     """The two source positions of each output along an axis, and the interpolation fraction.
 
     Attributes:

@@ -7,13 +7,13 @@ run looks whether it has that shape.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from oplet import Context, Node, Tensor, TensorType, UnforeseenShapeError, ensure
 from oplet.errors import PrepareError
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.axes import along, read_ints, resolve_axis
 from oplet.kernels.operands import ensure_same_type
+from oplet.records import Row
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.options import ConcatenationOptions
 from oplet_builtin_ops.shaping.bounds import box
@@ -21,7 +21,7 @@ from oplet_builtin_ops.shaping.bounds import box
 __all__ = ["JoinedSlices", "bind_joined", "prepare_joined", "slices_to_absorb"]
 
 
-class JoinedSlices(NamedTuple):
+class JoinedSlices(Row):
     """What CONCATENATION prepares when it fuses slices.
 
     Attributes:

@@ -18,7 +18,6 @@ from oplet.kernels.axes import read_ints, resolve_axes
 from oplet.kernels.operands import ensure_operands, ensure_same_quantization, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import ReducerOptions
-from oplet_builtin_ops.shaping.row_folds import fold_rows
 
 __all__ = [
     "NUMBERS",
@@ -111,6 +110,8 @@ def bind_by_ufunc(node: Node, combine: np.ufunc, of_nothing: Callable[[np.dtype[
     if not source.size:
         return partial(output.fill, of_nothing(output.dtype))
     if axes == (source.ndim - 1,):
+        from oplet_builtin_ops.shaping.row_folds import fold_rows
+
         return fold_rows(combine, source, output)
     return partial(combine.reduce, source, axes, output.dtype, output.reshape(kept_shape(node)), keepdims=True)
 

@@ -13,8 +13,9 @@ class CpuKernelMode(enum.IntEnum):
     Attributes:
         DELEGATE: a delegate that says it is for CPUs, where one is installed; oplet's kernels run what it leaves.
         XNNPACK: another name of DELEGATE.
-        REFERENCE: the kernels of the installed packages. oplet has one set of kernels.
-        BUILTIN: the same kernels.
+        REFERENCE: the kernels of the installed packages, with the numbers of LiteRT's own kernels where its default has others
+            (see `oplet.OpResolverType`).
+        BUILTIN: the same.
     """
 
     DELEGATE = 0

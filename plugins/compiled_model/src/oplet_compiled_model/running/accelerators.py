@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from oplet import OpResolverType
 from oplet.errors import DelegateApplicationError, DelegateLoadError, OpletError, PluginError, text_of
 from oplet.toolkit import default_manager
 from oplet_compiled_model.errors import CompiledModelError
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from oplet import Delegate, Interpreter
     from oplet_compiled_model.options import Options
 
-__all__ = ["accelerate", "leftover_node", "threads_of"]
+__all__ = ["accelerate", "kernels_of", "leftover_node", "threads_of"]
 
 _CPU, _GPU, _NPU = HardwareAccelerator.CPU, HardwareAccelerator.GPU, HardwareAccelerator.NPU
 
@@ -30,6 +31,20 @@ def threads_of(options: Options) -> int:
     if not isinstance(threads, int):
         raise TypeError(f"num_threads is {threads!r}; give a whole number.")
     return max(1, min(threads, os.cpu_count() or 1))
+
+
+def kernels_of(options: Options) -> OpResolverType:
+    """Return whose numbers kernels give: those of LiteRT's own kernels where the options ask for them, else those of its default.
+
+    Raises:
+        CompiledModelError: the options' kernel mode is none.
+    """
+    kinds = {
+        CpuKernelMode.REFERENCE: OpResolverType.BUILTIN_REF,
+        CpuKernelMode.BUILTIN: OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
+    }
+    mode = _mode(options)
+    return OpResolverType.AUTO if mode is None else kinds.get(mode, OpResolverType.AUTO)
 
 
 def accelerate(interpreter: Interpreter, options: Options) -> list[Delegate]:
@@ -96,9 +111,8 @@ def _apply_for(interpreter: Interpreter, kind: HardwareAccelerator, applied: lis
             interpreter.modify_graph_with_delegate(delegate)
         except OpletError as error:
             reasons.append(f"{entry.name}: {text_of(error)}")
-            if not isinstance(
-                error, DelegateLoadError | DelegateApplicationError | PluginError
-            ):  # the graph is without delegates now
+            # After any other error the graph is without delegates.
+            if not isinstance(error, DelegateLoadError | DelegateApplicationError | PluginError):
                 for earlier in applied:
                     interpreter.modify_graph_with_delegate(earlier)
             continue

@@ -239,11 +239,19 @@ class BufferRunner:
                 array = memory.as_type(tensors[index].type, tensors[index].shape)
                 if index in found or array is None or array.dtype.hasobject or not array.size:
                     continue
-                if role == "out" and any(np.may_share_memory(array, other) for _, other in found.values()):
+                if role == "out" and any(
+                    np.may_share_memory(array, other) and not self._may_overwrite(at, other, index, array)
+                    for at, (_, other) in found.items()
+                ):
                     continue
                 place = before.get(index)
                 found[index] = place if place is not None and _is_same(place, memory, array) else (memory, array)
         return found
+
+    def _may_overwrite(self, at: int, other: NDArray[Any], index: int, array: NDArray[Any]) -> bool:
+        """Return whether an output may lie just where this input does, as the caches of a language model may."""
+        same = address_in(array) == address_in(other) and array.nbytes == other.nbytes
+        return same and at in self._subgraph.inputs and self._runner.can_overwrite(at, index)
 
     # Copies --------------------------------------------------------------------------------------------------
 

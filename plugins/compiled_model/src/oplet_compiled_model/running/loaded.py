@@ -106,6 +106,11 @@ class Loaded:
 
 
 def entry_of(indices: list[int], place: int, role: str) -> int:
+    """Return the tensor of an input or output, by its place in the signature; `role` is "Input" or "Output".
+
+    Raises:
+        CompiledModelError: there is none in this place.
+    """
     if not 0 <= operator.index(place) < len(indices):
         raise CompiledModelError(
             f"Failed to find an {role.lower()}", f"{role} index out of range: {place} of {len(indices)}", code=OUT_OF_BOUNDS
@@ -114,6 +119,11 @@ def entry_of(indices: list[int], place: int, role: str) -> int:
 
 
 def index_of_name(names: list[str], indices: list[int], name: str, role: str) -> int:
+    """Return the tensor of an input or output by its name; `role` is "Input" or "Output".
+
+    Raises:
+        CompiledModelError: there is none of this name.
+    """
     if name not in names:
         raise CompiledModelError("Failed to create a tensor buffer", f"{role} tensor not found: {name}", code=NOT_FOUND)
     return indices[names.index(name)]

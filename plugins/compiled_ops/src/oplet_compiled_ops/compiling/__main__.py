@@ -35,12 +35,12 @@ def main(arguments: Sequence[str]) -> int:
     if platform != here() and not (chosen.level or chosen.all_levels):
         parser.error("--level or --all-levels is needed for another platform")
     objects = chosen.objects or Path(__file__).resolve().parents[3] / "build" / "objects"
-    made = chosen.output or folder()
+    made = chosen.output or Path(folder())
     if chosen.all_levels:
         levels = platform.levels
     else:
         if not chosen.level:
-            link_probe(platform, folder() / f"probe{platform.suffix}")  # it tells this processor's level
+            link_probe(platform, Path(folder()) / f"probe{platform.suffix}")  # it tells this processor's level
         levels = [LEVELS[name] for name in chosen.level or levels_here()[-1:]]
     build(platform, levels, objects, made)
     return 0

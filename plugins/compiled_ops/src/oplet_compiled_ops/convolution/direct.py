@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, decline
 from oplet.kernels.activations import CLAMPS, float_activation_range
 from oplet.kernels.windows import Axis
+from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import HybridLayer, QuantizedLayer
-from oplet_compiled_ops.convolution.row_quantization import AROUND, QUANTIZE_ROWS, SYMMETRIC
+from oplet_compiled_ops.convolution.row_quantization import QUANTIZE_ROWS, quantization_of
 from oplet_compiled_ops.elementwise.fixed_point import scaled, scaling_table
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
@@ -45,7 +46,7 @@ _inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False)
 _contracting: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False, fastmath={"contract"})
 
 
-class Geometry(NamedTuple):
+class Geometry(Row):
     """Sizes, strides and padding of a layer that decide which inputs an output's filter taps read.
 
     Attributes:
@@ -209,10 +210,14 @@ def direct_kernel(source: str, sums: str, table: str, output: str) -> Kernel:
     return Kernel(direct, f"void({arrays}, i8, i8, {bounds}, {', '.join(['i8'] * 17)})")
 
 
-def plan_direct_layer(context: Context, node: Node, geometry: Geometry, layer: QuantizedLayer | HybridLayer) -> Bind:
-    """Plan a small layer with constant integer weights and bias; decline a large one (leave it to numpy's kernel)."""
+def plan_direct_layer(
+    context: Context, node: Node, geometry: Geometry, layer: QuantizedLayer | HybridLayer, why: str = ""
+) -> Bind:
+    """Plan a small layer with constant integer weights and bias; decline a large one (leave it to numpy's kernel), with the reason
+    `why` for which the kernels of large layers do not serve it, if there is one.
+    """
     if isinstance(layer, QuantizedLayer):
-        return _plan_quantized(context, node, geometry, layer)
+        return _plan_quantized(context, node, geometry, layer, why)
     if layer.block_size or layer.activation not in CLAMPS:
         decline("its weights have scales in blocks, or its activation is not one that it computes.")
     if layer.compute != TensorType.FLOAT32:
@@ -236,7 +241,7 @@ def plan_direct_layer(context: Context, node: Node, geometry: Geometry, layer: Q
         arrays = flat(quantized.data), rows, sums, table, scales, flat(node.outputs[0].data)
         return thunk(
             [
-                Step(QUANTIZE_ROWS, [(values, integers, scales, AROUND if layer.asymmetric else SYMMETRIC)]),
+                Step(QUANTIZE_ROWS, [(values, integers, scales, quantization_of(layer))]),
                 Step(kernel, [(*arrays, 0, 0, *bounds, *geometry.words)]),
             ]
         )
@@ -244,10 +249,10 @@ def plan_direct_layer(context: Context, node: Node, geometry: Geometry, layer: Q
     return bind
 
 
-def _plan_quantized(context: Context, node: Node, geometry: Geometry, layer: QuantizedLayer) -> Bind:
-    _ensure_small(geometry)
+def _plan_quantized(context: Context, node: Node, geometry: Geometry, layer: QuantizedLayer, why: str) -> Bind:
+    _ensure_small(geometry, why)
     requantizer = layer.requantizer()
-    scales = scaling_table(requantizer, layer.output.dtype)
+    scales = scaling_table(requantizer)
     if scales is None:
         decline("its sums, or their factors, are larger than it computes exactly.")
     offsets = requantizer.offsets
@@ -256,7 +261,7 @@ def _plan_quantized(context: Context, node: Node, geometry: Geometry, layer: Qua
     scales[..., 0] = offsets
     source, output = node.inputs[_source_place(node)], layer.output
     codes = [f"{np.dtype(tensor.dtype).kind}{np.dtype(tensor.dtype).itemsize}" for tensor in (source, output)]
-    kind = np.dtype(np.float32 if requantizer.limit <= _EXACT else np.float64)
+    kind = np.dtype(np.float32 if requantizer.limits.max() <= _EXACT else np.float64)
     sums = np.empty(geometry.filters + _PANEL, kind)
     kernel = direct_kernel(codes[0], f"f{kind.itemsize}", "i8" if scales.dtype == np.int64 else "f8", codes[1])
     ready(kernel)
@@ -324,11 +329,11 @@ def _source_place(node: Node) -> int:
     return 2 if node.op_name == "TRANSPOSE_CONV" else 0
 
 
-def _ensure_small(geometry: Geometry) -> None:
+def _ensure_small(geometry: Geometry, why: str = "") -> None:
     if not prod((geometry.batch, geometry.height.out, geometry.width.out, geometry.depth, geometry.filters)):
         decline("there is nothing to compute.")
     if not geometry.is_small:
-        decline("it is large: numpy's matrix products are faster.")
+        decline(why or "it is large: numpy's matrix products are faster.")
 
 
 def _arranged(context: Context, node: Node, geometry: Geometry, rows: Callable[[], Array], axis: int, kind: Any) -> Array:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from oplet import Node, Tensor, TensorType, ensure
 from oplet.kernels.windows import Axis, Windows2D
+from oplet.records import Row
 from oplet.schema.enums import BuiltinOperator
 from oplet_compiled_ops.overriding import has_numpy_kernel
 
@@ -27,7 +27,7 @@ def edges(width: int, stride: int, dilation: int, left: int, room: int) -> tuple
     return -(-left // stride), -(-missing // stride)
 
 
-class Border(NamedTuple):
+class Border(Row):
     """The border that a PAD, fused into a convolution, would add around its map.
 
     Attributes:

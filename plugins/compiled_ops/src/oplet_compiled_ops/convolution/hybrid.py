@@ -16,7 +16,7 @@ from oplet.kernels.windows import Windows2D
 from oplet_builtin_ops.kit.layers import HybridLayer, block_scales
 from oplet_compiled_ops.convolution.input_padding import PAD_BATCHES
 from oplet_compiled_ops.convolution.products import BLOCK_BYTES, Layout, layout_of, panel_vectors, panels_of
-from oplet_compiled_ops.convolution.row_quantization import AROUND, FACTORS, QUANTIZE_BYTES, ROWS_TO_FLOATS, SYMMETRIC, TO_EVEN
+from oplet_compiled_ops.convolution.row_quantization import FACTORS, QUANTIZE_BYTES, ROWS_TO_FLOATS, quantization_of
 from oplet_compiled_ops.convolution.tiles import SCALED_ROWS, scaled_kernel
 from oplet_compiled_ops.library.kernels import kernel
 from oplet_compiled_ops.library.levels import LANES, has_byte_products
@@ -87,7 +87,7 @@ def plan_scaled_tiles(context: Context, node: Node, windows: Windows2D, layer: H
     if layer.bias is not None:
         table = table.copy()
         table[1, :channels] = layer.bias.data.reshape(-1)
-    how = _how(layer)
+    how = quantization_of(layer)
     bounds = tuple(float(bound) for bound in float_activation_range(layer.activation))
     strips = cut(batches, source.size // _WORTH_COPYING, context.num_threads)
     depth = layout.runs * layout.length
@@ -118,11 +118,6 @@ def plan_scaled_tiles(context: Context, node: Node, windows: Windows2D, layer: H
         return thunk(run, context.num_threads, integers, result, layout.starts, layout.offsets, panels, marks, table)
 
     return bind
-
-
-def _how(layer: HybridLayer) -> int:
-    """Return how a layer's rows are quantized: SYMMETRIC, AROUND (with a zero point), or TO_EVEN (with one, as XNNPACK does)."""
-    return TO_EVEN if layer.even else AROUND if layer.asymmetric else SYMMETRIC
 
 
 def _blocks(rows: int, depth: int, size: int) -> Layout:
@@ -208,7 +203,7 @@ def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind:
         target = output.data.reshape(layer.batches, units)
         arguments = each(ranges, lambda some, _: (values, rows, scales, factors, bias, target, *some, *bounds))
         others = np.ascontiguousarray(np.broadcast_to(layer.scales, units))
-        steps = [Step(ROWS_TO_FLOATS, [(source, values, own, _how(layer))]), Step(FACTORS, [(own, others, factors)])]
+        steps = [Step(ROWS_TO_FLOATS, [(source, values, own, quantization_of(layer))]), Step(FACTORS, [(own, others, factors)])]
         return thunk([*steps, Step(_rows_kernel, arguments)], context.num_threads)
 
     return bind

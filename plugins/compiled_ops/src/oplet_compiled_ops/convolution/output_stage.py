@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
-from oplet import Node, Tensor
+from oplet import Node, Tensor, checkpoint
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.requantization import Requantization, Rounding
+from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import QuantizedLayer
+from oplet_compiled_ops.convolution.thresholds import middle_thresholds
 from oplet_compiled_ops.library.levels import LANES
 from oplet_compiled_ops.library.memory import Array, aligned, padded_rows
 from oplet_compiled_ops.library.rounding import AWAY, CLAMPED, FLOOR, NEAREST, NEAREST_ABOVE
@@ -20,11 +21,13 @@ __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
 
 #: The most vectors of a panel; panels read the table to their end.
 _WIDEST = 4
+#: Channels whose thresholds are found at a time.
+_AT_ONCE = 256
 #: Bytes of a table per channel of integers.
 _ROW_BYTES = 28
 
 
-class Finishing(NamedTuple):
+class Finishing(Row):
     """Parameters of a kernel's output stage: what becomes of its sums (bias, rescaling, clamp). See `emitting.vectors.Finish`.
 
     Attributes:
@@ -66,8 +69,9 @@ def float_finishing(
     return Finishing(32, CLAMPED, table, rows, (float(low), float(high), 0.0))
 
 
-def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[], Array] | None = None) -> Finishing | None:
-    """Return the output stage of integer sums: a constant layer's requantization; None if its numbers are too large for it.
+def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[], Array] | None = None) -> Finishing | str:
+    """Return the output stage of integer sums: a constant layer's requantization; a sentence that says why not, if the numbers of
+    some channel are too large for it.
 
     Args:
         layer: the layer's parameters.
@@ -76,52 +80,101 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[]
     """
     requantizer = layer.requantizer()
     kind = layer.output.dtype
-    if not requantizer.fits(kind) or requantizer.limit > (2.0**31 - 1 if integer else 2.0**24):
-        return None
-    factors = requantizer.factors
-    if not len(factors) or requantizer.limit * float(np.abs(factors).max()) > 2.0**30:
-        return None
-    rounding = _rounding(requantizer, kind)
-    channels = len(factors)
+    channels = len(requantizer.factors)
+    if not channels:
+        return "there is nothing to compute."
     rows = _rows(channels)
 
-    def make() -> Array:
+    def make() -> tuple[int, Array] | str:
+        found = _scaling(requantizer, kind, 2.0**31 - 1 if integer else 2.0**24)
+        if isinstance(found, str):
+            return found
         table = aligned((rows * _ROW_BYTES,), np.uint8)
         starts = table[: rows * 4].view(np.int32 if integer else np.float32)
         values = table[rows * 4 :].view(np.float64).reshape(3, rows)
-        starts[:channels] = requantizer.offsets
+        starts[:channels] = found.offsets
         if added is not None:
             starts[:channels] += added()
-        values[0, :channels] = factors
-        more = np.float64(0.5)
-        if rounding in (NEAREST, NEAREST_ABOVE):
-            more = _hairs(requantizer)
-        values[1, :channels] = more + requantizer.nudges
-        values[2, :channels] = more - requantizer.nudges + 2 * requantizer.lifts
-        return table
+        values[:, :channels] = found.factors, found.above, found.below
+        return found.rounding, table
 
     key = "table of integers", integer, layer.centred, layer.bound, layer.source.type, kind
-    table = layer.node.cached(key, [layer.weights, layer.bias], make, shared=True)
+    made = layer.node.cached(key, [layer.weights, layer.bias], make, shared=True)
+    if isinstance(made, str):
+        return made
     high = max(requantizer.low, requantizer.high)
-    return Finishing(
-        8 * kind.itemsize, rounding, table, rows, (float(requantizer.low), float(high), float(requantizer.zero_point))
-    )
+    return Finishing(8 * kind.itemsize, *made, rows, (float(requantizer.low), float(high), float(requantizer.zero_point)))
 
 
-def _hairs(requantizer: Requantization) -> Array:
-    """Return, per channel, half of the smallest difference of two scaled sums; with it added, none lies halfway between two
-    outputs.
+class _Scaling(Row):
+    """How sums become outputs: the rounding, one of `library.rounding`'s constants, and the numbers of each channel."""
+
+    rounding: int
+    offsets: Array
+    factors: Array
+    above: Array
+    below: Array
+
+
+def _scaling(requantizer: Requantization, kind: np.dtype, largest: float) -> _Scaling | str:
+    """Return numbers with which `Finish` computes the outputs exactly; a sentence if there are none for some channel.
+
+    Args:
+        requantizer: the layer's requantization.
+        kind: the type of the outputs.
+        largest: the largest sum that is exact.
     """
-    unit_bits = 15 if requantizer.rounding is Rounding.WIDE else 31
-    return np.asarray(np.ldexp(0.5, requantizer.multipliers[1] - unit_bits))
+    limits, offsets, factors = requantizer.limits, requantizer.offsets, requantizer.factors
+    with np.errstate(all="ignore"):  # factors may be infinite
+        scaled = limits * np.abs(factors)
+    held = (limits <= largest) & (scaled <= 2.0**30)
+    if requantizer.rounding is Rounding.FLOAT:
+        served = held & requantizer.is_tame & (limits < 2.0**53)
+        above = below = np.zeros(len(limits))
+    else:
+        fitting = held & requantizer.fitting(kind)
+        # Half of the smallest difference of two scaled sums; with it added, none lies halfway between two outputs.
+        hairs = np.ldexp(0.5, requantizer.multipliers[1] - requantizer.unit_bits)
+        # Outputs without a clamp need float64 to represent all multiples of that unit.
+        served = fitting & (np.minimum(scaled, 2.0 ** (8 * kind.itemsize + 1)) + 2 <= hairs * 2.0**53)
+        above, below = hairs + requantizer.nudges, hairs - requantizer.nudges + 2 * requantizer.lifts
+    rounding = _rounding(requantizer, kind)
+    if not served.all():
+        constant, outputs = requantizer.constants()
+        constant &= ~served
+        steps = np.where(constant, outputs - requantizer.zero_point, 0)
+        if rounding == AWAY:
+            # Its thresholds are fixed: a filter of zeros begins with the output itself.
+            zeros = limits == np.abs(offsets)
+            constant &= zeros | (steps == 0)
+            offsets, factors = np.where(constant, steps, offsets), np.where(constant, np.where(zeros, 1.0, 0.0), factors)
+        else:
+            offsets, factors = np.where(constant, 0, offsets), np.where(constant, 0.0, factors)
+            above, below = np.where(constant, steps, above), np.where(constant, steps, below)
+        served |= constant
+        hard = np.flatnonzero(held & ~served & (rounding != AWAY and kind.itemsize == 1))
+        for start in range(0, len(hard), _AT_ONCE):
+            checkpoint()
+            some = hard[start : start + _AT_ONCE]
+            above[some], below[some], served[some] = middle_thresholds(requantizer, some)
+        if rounding != AWAY and not served.all() and (served | fitting).all():
+            rounding = FLOOR
+            exact = ~served
+            above[exact], below[exact] = requantizer.nudges[exact], (2 * requantizer.lifts - requantizer.nudges)[exact]
+            above, below = above + 0.5, below + 0.5
+            served |= fitting
+    if not served.all():
+        channel = int(np.argmin(served))
+        if limits[channel] > largest:
+            return f"the sums of channel {channel} may reach {limits[channel]:.4g}; it adds up to {largest:.4g} exactly."
+        return (
+            f"the sums of channel {channel}, up to {limits[channel]:.4g}, times {factors[channel]:.4g} are not exact in float64."
+        )
+    return _Scaling(rounding, offsets, factors, above, below)
 
 
 def _rounding(requantizer: Requantization, kind: np.dtype) -> int:
-    """Choose the rounding mode for a layer, one of `library.rounding`'s constants."""
+    """Return the rounding mode of a layer whose sums are all exact in float64."""
     if requantizer.rounding is Rounding.FLOAT:
         return AWAY
-    # Outputs without a clamp need float64 to represent all multiples of that unit.
-    largest = np.minimum(requantizer.limit * np.abs(requantizer.factors), 2.0 ** (8 * kind.itemsize + 1)) + 2
-    if (largest > _hairs(requantizer) * 2.0**53).any():
-        return FLOOR
     return NEAREST_ABOVE if kind.itemsize == 1 and requantizer.low >= requantizer.zero_point else NEAREST

@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, charge, checkpoint, decline
 from oplet.kernels.activations import CLAMPS
 from oplet.kernels.windows import Axis, Windows2D
+from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer
@@ -46,7 +47,7 @@ _KEPT = 1 << 14
 _AT_ONCE = 1 << 24
 
 
-class Layout(NamedTuple):
+class Layout(Row):
     """Where windows lie in memory: each window is `runs` runs of consecutive values, at the same offsets from the window's start.
 
     Attributes:
@@ -317,6 +318,6 @@ def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer
     added = (lambda: layer.row_sums() * -128) if integer and adds_128() else None
     finish = quantized_finishing(layer, integer, added)
     filters = layer.weights.shape[layer.axis]
-    if finish is None:
-        return plan_direct_layer(context, node, Geometry(*windows, 1, filters), layer)
+    if isinstance(finish, str):
+        return plan_direct_layer(context, node, Geometry(*windows, 1, filters), layer, finish)
     return plan_tiles(context, node, windows, filters, layer.rows, lambda: finish, integer=integer, pad=pad)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from oplet_builtin_ops.kit.layers import HybridLayer
 from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import emitted, inlined
 
-__all__ = ["AROUND", "FACTORS", "QUANTIZE_BYTES", "QUANTIZE_ROWS", "ROWS_TO_FLOATS", "SYMMETRIC", "TO_EVEN"]
+__all__ = ["FACTORS", "QUANTIZE_BYTES", "QUANTIZE_ROWS", "ROWS_TO_FLOATS", "quantization_of"]
 
 #: How rows are quantized: without a zero point, with one, or with one as XNNPACK does (`quantize_to_even`).
 SYMMETRIC, AROUND, TO_EVEN = 0, 1, 2
@@ -16,6 +17,11 @@ _ZERO, _ONE, _LARGEST = np.float32(0), np.float32(1), np.float32(np.finfo(np.flo
 _NAN = np.float32(np.nan)
 _MOST, _LEAST = np.float32(127), np.float32(-127)
 _BELOW_HALF = np.float32(0.49999997)
+
+
+def quantization_of(layer: HybridLayer) -> int:
+    """Return how a layer's rows are quantized: SYMMETRIC, AROUND (with a zero point), or TO_EVEN (with one, as XNNPACK does)."""
+    return TO_EVEN if layer.even else AROUND if layer.asymmetric else SYMMETRIC
 
 
 largest = emitted("reductions:largest")

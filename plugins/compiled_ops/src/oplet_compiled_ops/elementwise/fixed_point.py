@@ -48,26 +48,32 @@ def scaled(value: Any, multiplier: Any, left: Any, half: Any, below: Any, right:
     return (((value * multiplier) << left) + half + ((value >> 63) & below)) >> right
 
 
-def scaling_table(requantizer: Requantization, kind: np.dtype[Any]) -> Array | None:
-    """Return a table of what rescales the sums of each channel; None if its numbers are too large for it.
+def scaling_table(requantizer: Requantization) -> Array | None:
+    """Return a table of what rescales the sums of each channel; None if the numbers of some channel are too large for it.
 
     A row is (0, factor) in float64 for layers that round once in floats, else (0, the constants of `scaled`...) in int64; the
     caller puts the channel's offset (bias) in place of the 0.
 
     Args:
         requantizer: the layer's requantization.
-        kind: the type of the outputs.
     """
-    if not requantizer.fits(kind) or requantizer.rounding is Rounding.UP:
+    if requantizer.rounding is Rounding.UP:
         return None
+    tame, limits = requantizer.is_tame, requantizer.limits
     if requantizer.rounding is Rounding.FLOAT:
-        return np.stack([np.zeros(len(requantizer.factors)), requantizer.factors], axis=1)
-    multipliers, shifts = (values.tolist() for values in requantizer.multipliers)
+        exact = bool((tame & (limits < 2.0**53)).all())
+        return np.stack([np.zeros(len(limits)), requantizer.factors], axis=1) if exact else None
+    multipliers, shifts = requantizer.multipliers
     wide = requantizer.rounding is Rounding.WIDE
-    if wide and (requantizer.limit >= 2.0**46 or max(shifts) > 14 or min(shifts) < -31):
+    served = tame & (limits < 2.0**46) & (shifts <= 14) & (shifts >= -31) if wide else tame
+    constant, outputs = (served, limits) if served.all() else requantizer.constants()
+    if not (served | constant).all():
         return None
     charge(8 * WORDS * len(shifts))
     table = np.zeros((len(shifts), WORDS), np.int64)
-    for channel, (multiplier, shift) in enumerate(zip(multipliers, shifts)):
-        table[channel, 1:] = (multiplier, 0, 1 << (14 - shift), 0, 15 - shift) if wide else scaling(multiplier, shift)
+    for channel, (multiplier, shift) in enumerate(zip(multipliers.tolist(), shifts.tolist())):
+        if not served[channel]:
+            table[channel, 1:] = 0, 0, (int(outputs[channel]) - requantizer.zero_point) << 1, 0, 1
+        else:
+            table[channel, 1:] = (multiplier, 0, 1 << (14 - shift), 0, 15 - shift) if wide else scaling(multiplier, shift)
     return table

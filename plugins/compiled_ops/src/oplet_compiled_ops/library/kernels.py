@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import re
 import struct
 import weakref
@@ -16,6 +15,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+
+try:
+    from _blake2 import blake2b  # what hashlib has for it: importing that also loads OpenSSL
+except ImportError:
+    from hashlib import blake2b
 
 from oplet_compiled_ops.library.memory import address
 from oplet_compiled_ops.library.opening import MissingKernelError, library
@@ -51,7 +55,7 @@ class Kernel:
         self.function = function
         self.signature = signature
         self.fastmath = fastmath
-        self.name = _named(function.__module__, function.__name__, hashlib.blake2b(signature.encode(), digest_size=3).hexdigest())
+        self.name = _named(function.__module__, function.__name__, blake2b(signature.encode(), digest_size=3).hexdigest())
         self.is_member = False
         self._compiled: Callable[..., Any] | None = None
         self._by_words: Callable[[int], None] | None = None
@@ -132,6 +136,16 @@ class Entry:
         self._kinds = kinds(signature)
         self._floats = [not ndim and dtype.kind == "f" for dtype, ndim in self._kinds]
         self._has_arrays = any(ndim for _, ndim in self._kinds)
+
+    @property
+    def pointers(self) -> list[int]:
+        """The slots that are addresses or may be: of arrays, and integers, but no lengths and no floats."""
+        found, at = [], 0
+        for (_, ndim), is_float in zip(self._kinds, self._floats):
+            if not is_float:
+                found.append(at)
+            at += 1 + ndim
+        return found
 
     def function(self) -> Callable[..., Any]:
         """Return a Python function that takes the kernel's arguments (arrays and numbers) and runs the machine code."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -13,11 +13,23 @@ from numpy.typing import DTypeLike
 from oplet.kernels.arrays import Array
 from oplet.kernels.arrays import address_of as address
 
-__all__ = ["Array", "address", "aligned", "flat", "padded_rows", "words_at", "writable"]
+__all__ = ["Array", "Pointers", "address", "aligned", "flat", "padded_rows", "words_at", "writable"]
 
 _LINE = 64
 #: The bytes from which on filling an array with zeros takes longer than the calls that save it.
 _LARGE = 1 << 15
+
+
+class Pointers(NamedTuple):
+    """Tells, among the arrays that a thunk keeps, that words of one are addresses: a stored plan moves these, and no other words of arrays.
+
+    Attributes:
+        table: an array of int64.
+        places: the positions of the addresses in it, flattened.
+    """
+
+    table: Array
+    places: Array
 
 
 def aligned(shape: Sequence[int], dtype: DTypeLike, *, zeroed: bool = True) -> Array:

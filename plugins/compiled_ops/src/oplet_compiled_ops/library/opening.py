@@ -10,8 +10,9 @@ import ctypes
 import functools
 import os
 import sys
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from oplet.records import Row
 
 __all__ = [
     "SUFFIX",
@@ -39,7 +40,7 @@ class MissingKernelError(Exception):
     """Raised where there is no machine code for a kernel: none for this machine, or none of its constants; numpy serves the node."""
 
 
-class OpenLibrary(NamedTuple):
+class OpenLibrary(Row):
     """An open library of kernels.
 
     Attributes:
@@ -62,9 +63,13 @@ class OpenLibrary(NamedTuple):
             return 0
 
 
-def folder() -> Path:
+def folder() -> str:
     """Return the folder of the libraries."""
-    return Path(__file__).resolve().parent.parent / "libraries"
+    return os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "libraries")  # pathlib takes long to import
+
+
+def _path(name: str) -> str:
+    return os.path.join(folder(), name + SUFFIX)
 
 
 @functools.cache
@@ -74,9 +79,8 @@ def levels_here() -> tuple[str, ...]:
     Raises:
         MissingKernelError: the package holds no libraries that this system can open.
     """
-    path = folder() / f"probe{SUFFIX}"
     try:
-        probe = ctypes.CDLL(str(path))
+        probe = ctypes.CDLL(_path("probe"))
     except OSError as error:
         raise MissingKernelError(
             f"oplet-compiled-ops holds no machine code for this system ({sys.platform}, {_machine()}): {error}"
@@ -99,7 +103,7 @@ def chosen_level() -> str:
     Raises:
         MissingKernelError: there is none, or the variable names one that the processor, or the package, has not.
     """
-    here = [level for level in levels_here() if (folder() / f"{level}{SUFFIX}").exists()]
+    here = [level for level in levels_here() if os.path.exists(_path(level))]
     asked = os.environ.get(VARIABLE, "")
     if asked and asked not in here:
         _warn(f"{VARIABLE} is {asked!r}, which is not one of {', '.join(here) or 'none'}, so that numpy's kernels serve.")
@@ -123,12 +127,11 @@ def library() -> OpenLibrary:
         MissingKernelError: there is none, or the system does not open it.
     """
     level = chosen_level()
-    path = folder() / f"{level}{SUFFIX}"
     try:
-        functions = ctypes.CDLL(str(path))
+        functions = ctypes.CDLL(_path(level))
         stamp = (ctypes.c_char * 32).in_dll(functions, "oplet_identity")
     except (OSError, ValueError) as error:
-        raise MissingKernelError(f"the library {path.name} of oplet-compiled-ops cannot be opened: {error}") from error
+        raise MissingKernelError(f"the library {level}{SUFFIX} of oplet-compiled-ops cannot be opened: {error}") from error
     return OpenLibrary(level, stamp.raw.decode("ascii", "replace"), ctypes.addressof(stamp), functions)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 import numpy as np
+
+from oplet.records import Row
 
 __all__ = ["Kind", "kinds"]
 
 _ARGUMENT = re.compile(r"([a-z]\d+)(?:\[([:,1]*)\])?(?:,\s*|$)")
 
 
-class Kind(NamedTuple):
+class Kind(Row):
     """The type of one argument: dtype and number of dimensions, 0 for a scalar.
 
     Attributes:

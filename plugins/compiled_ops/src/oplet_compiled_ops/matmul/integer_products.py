@@ -91,7 +91,7 @@ def plan_integer_products(context: Context, node: Node) -> Bind:
     table, numbers = np.zeros(0, np.int64), (0, 0, 0, 0, 0)
     if not plain:
         requantizer = product.requantizer
-        found = scaling_table(requantizer, output.dtype)
+        found = scaling_table(requantizer)
         if found is None or found.dtype != np.int64:
             decline("its sums, or their factors, are larger than it computes exactly.")
         table = found.reshape(-1)

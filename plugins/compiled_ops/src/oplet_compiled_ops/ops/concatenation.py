@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Tensor, UnforeseenShapeError, decline
 from oplet_builtin_ops.kit.joining import JoinedSlices
 from oplet_builtin_ops.ops.concatenation import REGISTRATION as BUILTIN
-from oplet_compiled_ops.library.memory import Array, address
+from oplet_compiled_ops.library.memory import Array, Pointers, address
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.selecting import JOIN_SLICES
 from oplet_compiled_ops.threads.failing import failing
@@ -48,7 +49,11 @@ def plan(context: Context, node: Node) -> Bind:
         outer, nbytes = prod(source.shape[:axis]), prod(source.shape[axis + 1 :]) * output.dtype.itemsize
         shape = np.array(source.shape, np.int64)
         step = Step(JOIN_SLICES, [(table.reshape(-1), shape, mark, address(x), address(y), address(word), axis, outer, nbytes)])
-        kept = [piece.data for piece in pieces if isinstance(piece, Tensor)]
+        ones = [number for number, row in enumerate(table) if row[0] >= 0]
+        both = [number for number, row in enumerate(table) if row[0] < 0]
+        places = np.array([6 * n + 1 for n in (*ones, *both)] + [6 * n + 3 for n in both], np.int64)
+        kept: list[Any] = [Pointers(table, places)]
+        kept += [piece.data for piece in pieces if isinstance(piece, Tensor)]
         kept += [part.data for piece in pieces if not isinstance(piece, Tensor) for part in piece]
         return failing(thunk([step], 1, x, y, word, *kept), mark, fail)
 

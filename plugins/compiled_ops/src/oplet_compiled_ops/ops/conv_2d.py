@@ -5,6 +5,7 @@ weights) if the processor has byte dot products; small layers of other kinds.
 from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, decline
+from oplet.kernels.windows import Axis
 from oplet.schema.options import Conv2DOptions
 from oplet_builtin_ops.kit.convolutions import Products
 from oplet_builtin_ops.kit.layers import HybridLayer, QuantizedLayer
@@ -39,7 +40,11 @@ def plan(context: Context, node: Node) -> Bind:
     if isinstance(layer, HybridLayer) and products.groups == 1 and multiplies_bytes(layer):
         return plan_scaled_tiles(context, node, products.windows, layer)
     if not isinstance(layer, QuantizedLayer) or products.groups != 1:
-        return plan_direct_layer(context, node, _geometry(products), layer)
+        geometry = _geometry(products)
+        if isinstance(layer, HybridLayer) and layer.batches > source.shape[0]:  # each pixel is quantized by itself
+            single = Axis(1, 1, 1, 1, 1, 0)
+            geometry = Geometry(layer.batches, single, single, source.shape[3], 1, products.filters)
+        return plan_direct_layer(context, node, geometry, layer)
     return plan_quantized_tiles(context, node, products.windows, layer, source.zero_point)
 
 

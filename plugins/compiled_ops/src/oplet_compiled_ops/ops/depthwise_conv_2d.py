@@ -15,7 +15,7 @@ from oplet_builtin_ops.ops.depthwise_conv_2d import REGISTRATION as BUILTIN
 from oplet_compiled_ops.convolution.depthwise import plan_depthwise
 from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer
 from oplet_compiled_ops.convolution.edges import absorbed_border, border_to_absorb
-from oplet_compiled_ops.convolution.output_stage import float_finishing, quantized_finishing
+from oplet_compiled_ops.convolution.output_stage import Finishing, float_finishing, quantized_finishing
 from oplet_compiled_ops.library.memory import Array
 from oplet_compiled_ops.overriding import Bind, override
 
@@ -29,14 +29,15 @@ def plan(context: Context, node: Node) -> Bind:
     plain: Windows2D = products_or_taps.windows
     _, rows, columns, filters = weights.shape
     windows = Windows2D(plain.batch, plain.height, plain.width, filters)
+    finish: Finishing | str = ""
     if layer is None:
         finish = float_finishing(node, bias, filters, node.options(DepthwiseConv2DOptions).fused_activation_function)
-    elif isinstance(layer, QuantizedLayer) and (found := quantized_finishing(layer, False)) is not None:
-        finish = found
-    else:
-        ensure(not node.absorbed, "its kernel reads no border that is not there.")
-        channels = source.shape[3]
-        return plan_direct_layer(context, node, Geometry(plain.batch, plain.height, plain.width, 1, channels, filters), layer)
+    elif isinstance(layer, QuantizedLayer):
+        finish = quantized_finishing(layer, False)
+    if isinstance(finish, str):
+        ensure(not node.absorbed, finish or "its kernel reads no border that is not there.")
+        geometry = Geometry(plain.batch, plain.height, plain.width, 1, source.shape[3], filters)
+        return plan_direct_layer(context, node, geometry, layer, finish)
 
     def taps() -> Array:
         values: Array = weights.data[0] if layer is None else layer.rows().T

@@ -40,8 +40,10 @@ def plan(context: Context, node: Node) -> Bind:
         if geometry.is_small and not prepared.layer.block_size and prepared.layer.compute == TensorType.FLOAT32:
             return plan_direct_layer(context, node, geometry, prepared.layer)
         return plan_hybrid_rows(context, node, prepared.layer)
+    if not isinstance(prepared, FloatRows):
+        decline("its weights are shuffled.")
     # For one row each weight is read once, and BLAS needs no copy of the weights in another order.
-    if not isinstance(prepared, FloatRows) or (windows.count < 2 and weights.size > _LARGEST_OF_ONE):
+    if windows.count < 2 and weights.size > _LARGEST_OF_ONE:
         decline("numpy's product is as fast for one row of floats and many weights.")
     activation = node.options(FullyConnectedOptions).fused_activation_function
     return plan_tiles(context, node, windows, units, lambda: weights.data, lambda: float_finishing(node, bias, units, activation))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Tensor, TensorType, decline
+from oplet.records import Row
 from oplet_builtin_ops.kit.programs import Call, run_calls
 from oplet_builtin_ops.kit.recurrence import Layout, Product, stacked
 from oplet_compiled_ops.library.kernels import Kernel
@@ -35,7 +36,7 @@ _DEEPEST = 1 << 16
 Direction = Callable[[Array, int], tuple[list[Call], list[Step]]]
 
 
-class Cell(NamedTuple):
+class Cell(Row):
     """A recurrent cell that runs over a sequence in one direction: its matrix products, tensors and kernels.
 
     Attributes:

@@ -7,15 +7,16 @@ The Python code that called it checks the flag afterwards, and raises.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from oplet.records import Row
 from oplet_compiled_ops.library.memory import Array
 from oplet_compiled_ops.overriding import Thunk
 
 __all__ = ["Failure", "failing", "raise_first", "with_failures"]
 
 
-class Failure(NamedTuple):
+class Failure(Row):
     """How a node fails: its error flag, and the function that raises its error.
 
     Attributes:

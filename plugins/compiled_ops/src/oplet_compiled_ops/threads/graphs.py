@@ -9,10 +9,10 @@ follow one another, with nothing beside them, are merged into one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
+from oplet.records import Row
 from oplet_compiled_ops.library.memory import Array
 
 __all__ = ["Spans", "Task", "Work", "links", "tasks"]
@@ -23,7 +23,7 @@ Spans = Sequence[tuple[int, int]]
 _MOST = 1024
 
 
-class Work(NamedTuple):
+class Work(Row):
     """The jobs (kernel calls) of one node, and the memory that they read and write.
 
     Attributes:
@@ -39,7 +39,7 @@ class Work(NamedTuple):
     writes: Spans
 
 
-class Task(NamedTuple):
+class Task(Row):
     """Jobs (kernel calls) that one thread runs in sequence, or a single job whose parts several threads share.
 
     Attributes:

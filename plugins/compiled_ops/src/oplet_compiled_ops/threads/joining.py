@@ -9,12 +9,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from oplet import Loop, Places, StoredThunks
 from oplet.kernels.arrays import Copies, spans
+from oplet.records import Row
 from oplet_compiled_ops.library.kernels import MissingKernelError
 from oplet_compiled_ops.library.memory import Array, words_at
 from oplet_compiled_ops.overriding import Thunk
@@ -30,7 +31,7 @@ __all__ = ["JOINER", "Crew", "Jobs", "mark"]
 _MOST = 1 << 20
 
 
-class Jobs(NamedTuple):
+class Jobs(Row):
     """The jobs (kernel calls) of a function that runs a node; an attribute of the function, by which it can be fused with others.
 
     Attributes:

@@ -1,6 +1,7 @@
 """Serializes the jobs (kernel calls) of a model's nodes for another process, with the memory that they point to.
 
-A job's arguments are int64 words, some of which are pointers. Each pointer is identified by the memory region that it points
+A job's arguments are int64 words, some of which are pointers: those of arrays by the kernel's signature, integers where they lead into known
+memory. Words of arrays are values, but where `memory.Pointers` says that they are pointers. Each pointer is identified by the memory region that it points
 into: the arena (the memory of tensors), the model's bytes, an array that the node's function keeps alive, or the library of kernels.
 It is stored as an offset in that region, and `restoring` turns it into a pointer again. Jobs with a pointer to any other memory are not
 stored.
@@ -14,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Places, StoredThunks
+from oplet import Places, StoredThunks, checkpoint
 from oplet.kernels.arrays import Copies, spans
 from oplet_compiled_ops.library.kernels import Entry, known
-from oplet_compiled_ops.library.memory import Array, address, words_at
+from oplet_compiled_ops.library.memory import Array, Pointers, address, words_at
 from oplet_compiled_ops.library.opening import library
 from oplet_compiled_ops.threads.jobs import HEAD_WORDS, RUN
 
@@ -25,8 +26,12 @@ __all__ = ["store_thunks"]
 
 #: Memory below this may be mistaken for sizes.
 _LOWEST = 1 << 32
+#: The kinds of regions.
+_KINDS = "arena", "model", "code", "own"
 #: The bytes to which pieces of memory keep their alignment.
 _LINE = 64
+#: Every so many nodes or arrays, whether the run was cancelled is looked at.
+_OFTEN = 256
 
 
 class _NotStored(Exception):
@@ -45,7 +50,7 @@ class _Region:
 
     def __init__(self, kind: str, start: int, end: int) -> None:
         self.kind, self.start, self.end = kind, start, end
-        self.words: list[tuple[int, int]] = []  # the parts of own memory that hold words which may be addresses
+        self.words: list[tuple[int, Array]] = []  # arrays in own memory with the positions of words that are addresses
         self.place = -1  # the offset at which it is stored; -1 as long as nothing points to it
 
 
@@ -83,7 +88,9 @@ def _found(thunks: Sequence[Any], kept: list[Any]) -> list[_Run]:
     """
     jobs: list[int] = []
     marks: list[Array] = []
-    for thunk in thunks:
+    for number, thunk in enumerate(thunks):
+        if not number % _OFTEN:
+            checkpoint()
         if (turns := getattr(thunk, "turns", None)) is not None:
             kept += turns.kept
             return [_turn(turns.entry, parts, kept) for parts in turns.turns]
@@ -114,7 +121,10 @@ class _Storing:
         regions += [_Region("code", where, where) for where in sorted(code)]
         outer = [(region.start, region.end) for region in regions]
         found: dict[int, _Region] = {}
-        for array in (*_arrays(kept), *arrays):
+        tables: list[Pointers] = []
+        for number, array in enumerate((*_arrays(kept, tables), *arrays)):
+            if not number % _OFTEN:
+                checkpoint()
             where = address(array)
             if any(first <= where < end for first, end in outer):
                 continue
@@ -123,10 +133,11 @@ class _Storing:
             # What is behind an array's last element may be read, too; what is before its first one is none of its business.
             region = found.setdefault(id(root), _Region("own", first, last))
             region.start, region.end = min(first, region.start), max(last, region.end, address(root) + root.nbytes)
-            if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
-                if first % 8:
-                    raise _NotStored("words lie between words")
-                region.words.append((first, last))
+        for table, pointers in tables:
+            where = address(table)
+            if where % 8:
+                raise _NotStored("words lie between words")
+            found[id(_root(table))].words.append((where, pointers))
         self._regions = sorted([*regions, *found.values()], key=lambda region: (region.start, region.end))
         self._starts = np.array([region.start for region in self._regions], np.int64)
         self._ends = np.array([region.end for region in self._regions], np.int64)
@@ -138,24 +149,25 @@ class _Storing:
         self._pieces: list[tuple[int, bytes]] = []
         self._size = 0
         self._waiting: list[_Region] = []
-        self._moved: dict[str, list[Array]] = {"arena": [], "model": [], "code": [], "own": []}
+        self._moved: dict[str, list[Array]] = {kind: [] for kind in _KINDS}
 
     def stored(self, runs: Sequence[_Run], arrays: Sequence[Array]) -> StoredThunks:
-        words, own, calls = _jobs([run.jobs for run in runs])
+        words, own, pointers, calls = _jobs([run.jobs for run in runs])
         values = np.array(words, np.int64)
         self._place(values.nbytes, 0)
-        self._resolve(values, np.setdiff1d(np.arange(len(values)), own), 0)
+        self._resolve(values, np.array(pointers, np.int64), 0)
         self._moved["own"].append(np.array(own, np.int64))
         self._pieces.append((0, values.tobytes()))
         offsets = [self._offset(array) for array in arrays]
         failing = [[self._offset(mark) for mark in run.marks] for run in runs]
         start = self._offset_of(RUN.entry().address)
         while self._waiting:
+            checkpoint()
             region = self._waiting.pop()
             content = bytearray(ctypes.string_at(region.start, region.end - region.start))
-            for first, last in region.words:
-                values = np.frombuffer(content, np.int64, (last - first) // 8, first - region.start)
-                self._resolve(values, np.arange(len(values)), (region.place + first - region.start) // 8)
+            for where, places in region.words:
+                values = np.frombuffer(content, np.int64, int(places.max(initial=-1)) + 1, where - region.start)
+                self._resolve(values, places, (region.place + where - region.start) // 8)
             self._pieces.append((region.place, bytes(content)))
         memory = bytearray(self._size)
         for place, piece in self._pieces:
@@ -206,10 +218,14 @@ class _Storing:
         if (np.searchsorted(self._mapped, values[~inside], "right") % 2).any():
             raise _NotStored("an address is unknown")
         positions, numbers = positions[inside], numbers[inside]
+        moves, kinds = np.zeros(len(self._regions), np.int64), np.zeros(len(self._regions), np.int8)
         for number in np.unique(numbers).tolist():
-            region, here = self._regions[number], positions[numbers == number]
-            words[here] += self._offset_in(region) - region.start
-            self._moved[region.kind].append(here + first)
+            region = self._regions[number]
+            moves[number] = self._offset_in(region) - region.start
+            kinds[number] = _KINDS.index(region.kind)
+        words[positions] += moves[numbers]
+        for kind, name in enumerate(_KINDS):
+            self._moved[name].append(positions[kinds[numbers] == kind] + first)
 
     def _offset_in(self, region: _Region) -> int:
         """Return at which offset a region will begin within its kind when restored: in stored memory, or from the library's anchor.
@@ -257,15 +273,17 @@ def _mapped() -> Array:
     return np.array(sorted(found), np.uint64).clip(max=np.iinfo(np.int64).max).astype(np.int64)
 
 
-def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[int]]:
+def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[int], list[int]]:
     """Lay out jobs, with their arguments, as one list of words.
 
-    Return the words, the positions of those that are offsets in them (in bytes, not pointers), and for each run the offset of
-    RUN's arguments.
+    Return the words, the positions of those that are offsets in them (in bytes, not pointers), those of the ones that may be pointers, and
+    for each run the offset of RUN's arguments.
     """
     words: list[int] = []
     own: list[int] = []
+    pointers: list[int] = []
     calls = []
+    slots = {kernel.address: kernel.entry().pointers for kernel in known if kernel.address is not None}
     for addresses in runs:
         heads = [words_at(where, HEAD_WORDS).tolist() for where in addresses]
         heads = [head for head in heads if head[3]]  # the others have no parts
@@ -280,16 +298,26 @@ def _jobs(runs: Sequence[Sequence[int]]) -> tuple[list[int], list[int], list[int
             words[table + number] = 8 * at
             words += [function, 8 * (at + HEAD_WORDS), stride, count, threads, *words_at(where, stride * count // 8).tolist()]
             own += [table + number, at + 1]
-    return words, own, calls
+            pointers.append(at)
+            for part in range(count):
+                first = at + HEAD_WORDS + part * (stride // 8)
+                pointers += [first + slot for slot in slots.get(function, range(stride // 8))]
+    return words, own, pointers, calls
 
 
-def _arrays(kept: Iterable[Any]) -> Iterator[Array]:
-    """Yield the numpy arrays among objects that functions keep alive, those within tuples, lists and copies included."""
+def _arrays(kept: Iterable[Any], tables: list[Pointers]) -> Iterator[Array]:
+    """Yield the numpy arrays among objects that functions keep alive, those within tuples, lists and copies included.
+
+    What tells that words of an array are addresses is added to `tables`.
+    """
     waiting = list(kept)
     while waiting:
         found = waiting.pop()
         if isinstance(found, np.ndarray):
             yield found
+        elif isinstance(found, Pointers):
+            tables.append(found)
+            yield found.table
         elif isinstance(found, (tuple, list)):
             waiting += found
         elif isinstance(found, Copies):

@@ -26,11 +26,12 @@ from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from oplet import checkpoint
+from oplet.records import Row
 from oplet_compiled_ops.library.kernels import Entry, Kernel
 from oplet_compiled_ops.library.memory import Array, aligned
 from oplet_compiled_ops.library.opening import c_function
@@ -242,7 +243,7 @@ def _team() -> _Team:
     return _Team()
 
 
-class Step(NamedTuple):
+class Step(Row):
     """A kernel and the arguments of each part of its work; no part may access what another part writes.
 
     Of the parts in a `splitting.Many`, those of the same slot are run one after the other; they may share scratch memory, or each
@@ -257,7 +258,7 @@ class Step(NamedTuple):
 _common = [RUN, RUN_GRAPH, SERVE, CHAIN, COPY]
 
 
-class Turns(NamedTuple):
+class Turns(Row):
     """A step of many parts as portions, between which a run can be stopped; the attribute `turns` of the function that runs it.
 
     Attributes:

@@ -5,19 +5,38 @@ LAPACK's calls are not interrupted: a batch is cut into parts, and a matrix that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import prod
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from oplet import charge
-from oplet.kernels.arrays import Array
+from oplet import charge, checkpoint
+from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.limits import foresee
 
 __all__ = [
-    "cholesky", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "multiply", "pinv", "product", "qr", "singular_values", "slogdet", "solve", "svd",
+    "PORTION",
+    "cholesky",
+    "det",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "multiply",
+    "pinv",
+    "portions",
+    "product",
+    "qr",
+    "singular_values",
+    "slogdet",
+    "solve",
+    "svd",
 ]  # fmt: skip
+
+#: What numpy's function returns: an array, or several.
+Found = TypeVar("Found")
 
 #: Seconds of a part, of numpy's own work for a matrix, and of a step for real numbers, of which each function takes so many for n * n * n.
 _PART, _MATRIX, _STEP = 0.05, 2e-6, 1e-9
@@ -29,84 +48,69 @@ _FAST, _PLAIN, _CALL = {"f": 3e-11, "d": 5e-11, "F": 1e-10, "D": 2e-10}, 1e-9, 1
 
 def cholesky(matrices: Array) -> Array:
     """As numpy.linalg.cholesky."""
-    found: Array = _by_parts(np.linalg.cholesky, 0.05, matrices)
-    return found
+    return _by_parts(np.linalg.cholesky, 0.05, matrices)
 
 
 def det(matrices: Array) -> Array:
     """As numpy.linalg.det."""
-    found: Array = _by_parts(np.linalg.det, 0.07, matrices)
-    return found
+    return _by_parts(np.linalg.det, 0.07, matrices)
 
 
 def slogdet(matrices: Array) -> tuple[Array, Array]:
     """As numpy.linalg.slogdet."""
-    found: tuple[Array, Array] = _by_parts(np.linalg.slogdet, 0.07, matrices)
-    return found
+    return _by_parts(np.linalg.slogdet, 0.07, matrices)
 
 
 def inv(matrices: Array) -> Array:
     """As numpy.linalg.inv."""
-    found: Array = _by_parts(np.linalg.inv, 0.25, matrices)
-    return found
+    return _by_parts(np.linalg.inv, 0.25, matrices)
 
 
 def pinv(matrices: Array, rcond: float) -> Array:
     """As numpy.linalg.pinv."""
-    found: Array = _by_parts(lambda part: np.linalg.pinv(part, rcond), 1.0, matrices, held=4 * _HELD)
-    return found
+    return _by_parts(lambda part: np.linalg.pinv(part, rcond), 1.0, matrices, held=4 * _HELD)
 
 
 def solve(matrices: Array, right: Array) -> Array:
     """As numpy.linalg.solve, for right-hand sides that are matrices, of the same batch."""
-    found: Array = _by_parts(np.linalg.solve, 0.25, matrices, right)
-    return found
+    return _by_parts(np.linalg.solve, 0.25, matrices, right)
 
 
 def qr(matrices: Array, mode: str) -> tuple[Array, Array]:
     """As numpy.linalg.qr with two results."""
     square = max(matrices.shape[-2], 1) if mode == "complete" else 0
-    found: tuple[Array, Array] = _by_parts(lambda part: np.linalg.qr(part, mode), 0.2, matrices, square=square)  # type: ignore[call-overload]
-    return found
+    return _by_parts(lambda part: np.linalg.qr(part, mode), 0.2, matrices, square=square)  # type: ignore[call-overload, no-any-return]
 
 
 def svd(matrices: Array, full: bool) -> tuple[Array, Array, Array]:
     """As numpy.linalg.svd with vectors."""
     square = max(matrices.shape[-2:]) if full else 0
-    found: tuple[Array, Array, Array] = _by_parts(
-        lambda part: np.linalg.svd(part, full), 0.9, matrices, held=2 * _HELD, square=square
-    )
-    return found
+    return _by_parts(lambda part: np.linalg.svd(part, full), 0.9, matrices, held=2 * _HELD, square=square)
 
 
 def singular_values(matrices: Array) -> Array:
     """As numpy.linalg.svd without vectors."""
-    found: Array = _by_parts(lambda part: np.linalg.svd(part, compute_uv=False), 0.4, matrices)
-    return found
+    return _by_parts(lambda part: np.linalg.svd(part, compute_uv=False), 0.4, matrices)
 
 
 def eigh(matrices: Array) -> tuple[Array, Array]:
     """As numpy.linalg.eigh."""
-    found: tuple[Array, Array] = _by_parts(np.linalg.eigh, 0.4, matrices)
-    return found
+    return _by_parts(np.linalg.eigh, 0.4, matrices)
 
 
 def eigvalsh(matrices: Array) -> Array:
     """As numpy.linalg.eigvalsh."""
-    found: Array = _by_parts(np.linalg.eigvalsh, 0.15, matrices)
-    return found
+    return _by_parts(np.linalg.eigvalsh, 0.15, matrices)
 
 
 def eig(matrices: Array) -> tuple[Array, Array]:
     """As numpy.linalg.eig."""
-    found: tuple[Array, Array] = _by_parts(np.linalg.eig, 3.0, matrices, held=2 * _HELD)
-    return found
+    return _by_parts(np.linalg.eig, 3.0, matrices, held=2 * _HELD)
 
 
 def eigvals(matrices: Array) -> Array:
     """As numpy.linalg.eigvals."""
-    found: Array = _by_parts(np.linalg.eigvals, 2.0, matrices)
-    return found
+    return _by_parts(np.linalg.eigvals, 2.0, matrices)
 
 
 def product(left: Array, right: Array) -> Array:
@@ -150,7 +154,7 @@ def multiply(left: Array, right: Array, output: Array, **how: Any) -> None:
         multiply(operands[0], operands[1], output[place], **how)
 
 
-def _by_parts(function: Callable[..., Any], weight: float, *arrays: Array, held: int = _HELD, square: int = 0) -> Any:
+def _by_parts(function: Callable[..., Found], weight: float, *arrays: Array, held: int = _HELD, square: int = 0) -> Found:
     """Call a function on a few matrices of a batch at a time.
 
     Args:
@@ -177,10 +181,30 @@ def _by_parts(function: Callable[..., Any], weight: float, *arrays: Array, held:
         foresee(min(step, count - first) * seconds)
         made.append(function(*(part[first : first + step] for part in parts)))
     if isinstance(made[0], tuple):
-        return tuple(_joined(found, batch) for found in zip(*made))
-    return _joined(made, batch)
+        return cast("Found", tuple(_joined(found, batch) for found in zip(*made)))
+    return cast("Found", _joined(made, batch))
 
 
 def _joined(parts: Any, batch: tuple[int, ...]) -> Array:
     whole: Array = np.concatenate(parts)
     return whole.reshape(batch + whole.shape[1:])
+
+
+#: The elements of a portion.
+PORTION = 1 << 18
+
+
+def portions(shape: Shape, most: int = PORTION) -> Iterator[tuple[slice, ...]]:
+    """Yield slices that divide an array of this shape, in order, into contiguous portions of about `most` elements, or of one."""
+    inner = prod(shape[1:])
+    if not shape:
+        yield ()
+    elif inner > most:
+        for first in range(shape[0]):
+            for rest in portions(shape[1:], most):
+                yield slice(first, first + 1), *rest
+    elif inner:
+        step = max(1, most // inner)
+        for first in range(0, shape[0], step):
+            checkpoint()
+            yield slice(first, min(first + step, shape[0])), *[slice(0, size) for size in shape[1:]]

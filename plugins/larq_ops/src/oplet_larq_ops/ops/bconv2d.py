@@ -22,7 +22,7 @@ from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet_larq_ops.bits import WORD, words_for
 from oplet_larq_ops.differences import Convolution, Differences, add_scratch
 from oplet_larq_ops.geometry import chunks_of, each_chunk
-from oplet_larq_ops.outputs import ACTIVATIONS, bounds, line, write_bits, write_floats, write_integers
+from oplet_larq_ops.outputs import ACTIVATIONS, write_bits, write_floats, write_integers
 
 _OUTPUTS = (TensorType.FLOAT32, TensorType.INT8, TensorType.INT32)
 #: Bits of a filter: doubled sums stay exact in int32.
@@ -110,12 +110,12 @@ def bind(context: Context, node: Node) -> Thunk:
     windows, type = found.windows, output.type
     places = output.data.reshape(-1, output.shape[3])
     floats = node.temporaries[-1].data
-    low, high = bounds(found.activation, found.bits)
+    low, high = found.bounds
     # Whatever LCE's optimized kernels take gets the zeros around the map as they give them.
     late = type == TensorType.FLOAT32 and found.activation == ActivationFunctionType.NONE
 
     def run() -> None:
-        along = line(multiplier.data, bias.data, found.bits, output) if multiplier is not None and bias is not None else None
+        along = found.line(multiplier.data, bias.data, output) if multiplier is not None and bias is not None else None
         for chunk in each_chunk(found.chunks, len(source.data), windows):
             checkpoint()
             sums, missing = differences.of(chunk)

@@ -10,7 +10,7 @@ from types import ModuleType
 
 from oplet.toolkit import install_command
 
-__all__ = ["COMPANIONS", "PACKAGES", "STAND_INS", "VERSIONS", "answer_of", "refusal_of"]
+__all__ = ["COMPANIONS", "FALLBACKS", "PACKAGES", "STAND_INS", "VERSIONS", "answer_of", "refusal_of"]
 
 #: LiteRT's packages, whose modules are answered, refused or told.
 PACKAGES = ("ai_edge_litert", "tflite_runtime")
@@ -22,10 +22,19 @@ VERSIONS = {"ai_edge_litert": "2.3.0", "tflite_runtime": "2.14.0"}
 STAND_INS = {
     "ai_edge_litert.metrics_interface": "oplet_tools.behind.stand_ins.metrics",
     "ai_edge_litert.metrics_portable": "oplet_tools.behind.stand_ins.metrics",
-    "ai_edge_litert.tools.mmap_utils": "oplet_tools.behind.stand_ins.mmap_utils",
+    "ai_edge_litert.tools.benchmark_litert_model": "oplet_tools.behind.stand_ins.tools.benchmark_litert_model",
+    "ai_edge_litert.tools.mmap_utils": "oplet_tools.behind.stand_ins.tools.mmap_utils",
+    "ai_edge_litert._pywrap_tfl_calibration": "oplet_tools.behind.stand_ins.calibration",
     "ai_edge_litert._pywrap_analyzer_wrapper": "oplet_tools.behind.stand_ins.analyzer",
     "tflite_runtime.metrics_interface": "oplet_tools.behind.stand_ins.metrics",
     "tflite_runtime.metrics_portable": "oplet_tools.behind.stand_ins.metrics",
+}
+
+#: Modules that oplet answers with one of its own where they are not installed; LiteRT's own run no models.
+FALLBACKS = {
+    "ai_edge_litert.schema_py_generated": "oplet_tools.behind.stand_ins.schema_py_generated",
+    "ai_edge_litert.tools.flatbuffer_utils": "oplet_tools.behind.stand_ins.tools.flatbuffer_utils",
+    "tensorflow.lite.python.schema_py_generated": "oplet_tools.behind.stand_ins.schema_py_generated",
 }
 
 #: Modules of LiteRT's newer API, which the package oplet-compiled-model answers under the same names: `oplet.tensor_buffer` and so on.
@@ -49,8 +58,6 @@ COMPANIONS = tuple(
 #: Modules that oplet does not answer though LiteRT is installed, as they would run models in LiteRT itself or take its C++ objects: why, and
 #: what to do.
 _REFUSED = {
-    "ai_edge_litert._pywrap_tfl_calibration": "it reads tensors through the address of LiteRT's C++ interpreter; read them with "
-    "Interpreter(experimental_preserve_all_tensors=True) and get_tensor(), or run the calibration without `oplet behind`",
     "ai_edge_litert._pywrap_litert_interpreter_wrapper": "it is LiteRT's C++ interpreter; use ai_edge_litert.interpreter, which oplet answers",
     "ai_edge_litert._pywrap_tensorflow_lite_calibration_wrapper": "it runs models in LiteRT's C++ interpreter; calibrate without `oplet behind`",
     "ai_edge_litert.pywrap_genai_ops": "it registers C++ kernels with LiteRT's C++ interpreter; oplet's kernels come as packages, which "
@@ -65,8 +72,8 @@ _DISTRIBUTIONS = {"ai_edge_litert": "ai-edge-litert", "tflite_runtime": "tflite-
 
 def answer_of(name: str) -> ModuleType | None:
     """Return the module of oplet that answers a module of LiteRT's packages; None if there is none, or its package is not installed."""
-    if name in STAND_INS:
-        return import_module(STAND_INS[name])
+    if stand_in := STAND_INS.get(name) or FALLBACKS.get(name):
+        return import_module(stand_in)
     if name not in COMPANIONS:
         return None
     companion = f"oplet.{name.rpartition('.')[2]}"

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from oplet_tools.behind.distributions import distributions
-from oplet_tools.behind.doors import COMPANIONS, PACKAGES, STAND_INS, VERSIONS, answer_of, refusal_of
+from oplet_tools.behind.doors import COMPANIONS, FALLBACKS, PACKAGES, STAND_INS, VERSIONS, answer_of, refusal_of
 
 __all__ = ["INTERCEPTED", "ImportHooks", "Imports", "asking_module", "intercept_imports"]
 
@@ -113,8 +113,8 @@ class ImportHooks(MetaPathFinder, Loader):
         around = fullname in _LITE_STUBS or any(door.startswith(f"{fullname}.") for door in INTERCEPTED)
         if fullname.partition(".")[0] == "tensorflow" and not self._without_tensorflow:
             return None
-        if around and self._elsewhere(fullname, path) is None:
-            return ModuleSpec(fullname, self, origin="oplet", is_package=True)
+        if (around or fullname in FALLBACKS) and self._elsewhere(fullname, path) is None:
+            return ModuleSpec(fullname, self, origin="oplet", is_package=around)
         return None
 
     def find_distributions(self, context: Any = None) -> Iterator[Distribution]:
@@ -135,7 +135,7 @@ class ImportHooks(MetaPathFinder, Loader):
         found = self._elsewhere(name, path)
         if asking.partition(".")[0] in self._exempt and name not in STAND_INS:
             return found
-        if answer_of(name) is not None:
+        if (name not in FALLBACKS or found is None) and answer_of(name) is not None:
             return ModuleSpec(name, self, origin="oplet")
         if name in _BETWEEN and found is None:
             return ModuleSpec(name, self, origin="oplet", is_package=True)
@@ -154,9 +154,9 @@ class ImportHooks(MetaPathFinder, Loader):
         answer = answer_of(spec.name)
         if answer is not None:
             module = ModuleType(spec.name, f"{spec.name}, answered by oplet.")
-            module.__dict__.update(
-                {name: value for name, value in vars(answer).items() if not name.startswith("__") or name == "__all__"}
-            )
+            # A companion forwards its names: they are in dir(), not in vars().
+            told = [name for name in dir(answer) if not name.startswith("__") or name == "__all__"]
+            module.__dict__.update({name: getattr(answer, name) for name in told})
             return module
         if spec.submodule_search_locations is None:
             names = {name: value for name, value in self._names.items() if name != "Analyzer"}

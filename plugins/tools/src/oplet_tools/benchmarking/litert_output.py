@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,9 +77,9 @@ def is_fully_delegated(result: Benchmark) -> bool:
     return any(claimed == nodes > 0 for _, claimed, nodes in result.delegated)
 
 
-def litert_block(result: Benchmark) -> list[str]:
-    """Return the lines that `litert-benchmark` prints."""
-    latency, throughput = _latency(result), _throughput(result)
+def litert_block(results: Mapping[str, Any]) -> list[str]:
+    """Return the lines that `litert-benchmark` prints of results in the form of `litert_json`."""
+    latency, throughput = results["latency"], results["throughput_mb_s"]
     line = "=" * 40
     rows = [
         ("Model initialization:", f"{latency['init_ms']:.2f} ms"),
@@ -88,7 +88,7 @@ def litert_block(result: Benchmark) -> list[str]:
         ("Inference (avg):", f"{latency['avg_ms']:.2f} ms ({latency['num_runs']} runs)"),
         *((f"Inference ({name}):", f"{latency[f'{name}_ms']:.2f} ms") for name in ("min", "max", "median", "std", "p5", "p95")),
         *([("Throughput:", f"{throughput:.2f} MB/s")] if throughput > 0 else []),
-        ("Fully accelerated:", str(is_fully_delegated(result))),
+        ("Fully accelerated:", str(results["fully_accelerated"])),
     ]
     return ["", line, " BENCHMARK RESULTS", line, *(f"{name:<23}{value}" for name, value in rows), line]
 

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["KNOWN", "Command", "Commands"]
 
 #: Commands that packages of this project bring, for advice where they are not installed or switched off.
-KNOWN: Final = {"build": "oplet-build", "native": "oplet-native-ops", "select": "oplet-build", "serve": "oplet-serve"}
+KNOWN: Final = {
+    "build": "oplet-build",
+    "chat": "oplet-lm",
+    "native": "oplet-native-ops",
+    "select": "oplet-build",
+    "serve": "oplet-serve",
+}
 
 _FOUND = "oplet.commands"
 _PLUGINS = "oplet.plugins"

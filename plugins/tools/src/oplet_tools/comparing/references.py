@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from oplet import write_atomically
 from oplet.errors import TensorError
-from oplet.processes import TimeoutExpired, run_python
 from oplet.toolkit import atomic_write, read_file
 from oplet_tools.benchmarking.litert_runner import LITERT_RESOLVERS, LiteRTError
+from oplet_tools.processes import TimeoutExpired, run_python
 from oplet_tools.running.npy_files import Header, npz_names, read_npy, read_npz
 from oplet_tools.running.values.quantization import quantization_of
 

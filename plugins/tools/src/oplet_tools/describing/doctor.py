@@ -82,18 +82,18 @@ def diagnose(path: str | os.PathLike[str], manager: PluginManager | None = None)
     return examine(path, manager).operators
 
 
-def examine(path: str | os.PathLike[str], manager: PluginManager | None = None) -> Examination:
+def examine(path: str | os.PathLike[str] | Model, manager: PluginManager | None = None) -> Examination:
     """Prepare a model, and diagnose every operator: which package serves its nodes, or what to install.
 
     Args:
-        path: the model's file.
+        path: the model's file, or an open model.
         manager: the plugins; all installed ones by default.
 
     Raises:
         ModelError: the file cannot be read.
     """
     manager = manager or default_manager()
-    model = Model.open(path)
+    model = path if isinstance(path, Model) else Model.open(path)
     verify(model)
     trial = try_model(model, manager)
     uses: dict[tuple[Op, int], int] = {}

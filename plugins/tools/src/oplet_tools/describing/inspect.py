@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -10,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oplet import Composite, Model, OpResolver, Provenance
-from oplet.errors import OpletError
+from oplet.errors import ModelError, OpletError
 from oplet.schema import tables
-from oplet.schema.enums import BuiltinOperator
-from oplet.toolkit import Op, bytes_needed, made_tensors, small_constant, verify
+from oplet.schema.enums import BuiltinOperator, TensorType
+from oplet.toolkit import PACKED_BITS, Op, bytes_needed, made_tensors, numpy_dtype, read_strings, unpack, verify
 from oplet_tools.describing.composites import composite_of, version_of
 from oplet_tools.describing.printable import MOST_VALUES, custom_options_of, plain_options, plain_values
 from oplet_tools.describing.verdicts import Verdict, try_model
@@ -23,6 +24,8 @@ from oplet_tools.metadata.tables import model_metadata
 from oplet_tools.metadata.ultralytics import ultralytics_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from oplet import PluginManager
 
 __all__ = ["inspect_model"]
@@ -30,8 +33,8 @@ __all__ = ["inspect_model"]
 #: The most reasons that are listed of an op's nodes.
 _LISTED = 3
 
-#: Longest metadata that is shown as text, in bytes.
-_LONGEST_TEXT = 1000
+#: Longest metadata that is shown as text, and longest string among the values of a constant, in bytes.
+_LONGEST_TEXT, _LONGEST_STRING = 1000, 1000
 
 
 def inspect_model(model: str | os.PathLike[str] | Model, plugins: PluginManager | None = None) -> dict[str, Any]:
@@ -200,8 +203,30 @@ def _tensor(model: Model, index: int, tensor: tables.Tensor, is_made: bool) -> d
         "constant": data is not None and not is_made,
         "variable": tensor.is_variable,
         "sparse": tensor.sparsity is not None,
-        "values": None if is_made or (values := small_constant(model, tensor, MOST_VALUES)) is None else plain_values(values),
+        "values": None if is_made or (values := _small_constant(model, tensor)) is None else plain_values(values),
     }
+
+
+def _small_constant(model: Model, tensor: tables.Tensor) -> NDArray[Any] | None:
+    """Return the values of a constant in its shape; None if the tensor is no constant, has many elements, is stored sparse, or its bytes
+    are not those of its type and shape.
+    """
+    shape = () if tensor.shape is None else tuple(map(int, tensor.shape))
+    count = math.prod(shape)
+    raw = model.tensor_bytes(tensor)
+    if raw is None or not 0 <= count <= MOST_VALUES or tensor.sparsity is not None:
+        return None
+    try:
+        if tensor.type is TensorType.STRING:
+            values = read_strings(raw, "") if raw.size <= MOST_VALUES * _LONGEST_STRING else None
+        elif tensor.type in PACKED_BITS:
+            values = unpack(raw, tensor.type, count)
+        else:
+            dtype = numpy_dtype(tensor.type)
+            values = raw.view(dtype) if not dtype.hasobject and raw.size == count * dtype.itemsize else None
+    except (ModelError, ValueError, ImportError):  # describing a damaged constant is no reason to describe nothing
+        return None
+    return values.reshape(shape) if values is not None and values.size == count else None
 
 
 def _quantization(quantization: tables.QuantizationParameters | None) -> dict[str, Any] | None:

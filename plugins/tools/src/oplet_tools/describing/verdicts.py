@@ -72,7 +72,7 @@ def try_model(model: Model, manager: PluginManager) -> Trial:
 
 
 def _opened(model: Model, manager: PluginManager) -> Interpreter:
-    path, content = (model.path, None) if model.path is not None else (None, model.data)
+    path, content = (model.path, None) if model.path is not None else (None, model)
     passed = MutableOpResolver(_PASSED)
     while True:
         try:

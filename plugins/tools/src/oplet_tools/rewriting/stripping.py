@@ -19,12 +19,12 @@ from oplet.schema.table import Table
 from oplet.toolkit import (
     CONTROL_DEPENDENCIES,
     decode_control_dependencies,
-    encode_control_dependencies,
     entry_subgraphs,
     reachable_subgraphs,
     subgraph_fields,
 )
 from oplet_tools.describing.versions import KNOWN_CUSTOM_OPS, flex
+from oplet_tools.rewriting.control_dependencies import encode_control_dependencies
 
 __all__ = ["copied", "drop_buffers", "indices", "strip"]
 

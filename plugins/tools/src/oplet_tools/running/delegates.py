@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from oplet.errors import DelegateError
-from oplet.toolkit import LibraryEntry, is_auto, parse_delegate
+from oplet.toolkit import LibraryEntry, is_auto
+from oplet_predictor.arguments import parse_delegate
 
 if TYPE_CHECKING:
     from oplet import Delegate, PluginManager

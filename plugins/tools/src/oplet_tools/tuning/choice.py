@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from oplet import Interpreter, __version__
 from oplet.errors import DelegateError, DelegateLoadError, OpletError, text_of
 from oplet.texts import logger_of
-from oplet.toolkit import AUTO, Preference, parse_delegate
+from oplet.toolkit import AUTO, Preference
+from oplet_predictor.arguments import parse_delegate
 from oplet_tools.tuning.candidates import Candidate, Runs, builtin_operators, delegate_names, kernel_sets
 from oplet_tools.tuning.child.job import Job, job_of
 from oplet_tools.tuning.child.parent import ChildError, measure_in_child
@@ -119,7 +121,7 @@ def settings_in_key(keywords: Mapping[str, Any], prefer: Preference) -> list[str
         prefer: the plugins that the user prefers.
     """
     defaults = {name: parameter.default for name, parameter in signature(Interpreter.__init__).parameters.items()}
-    changed = {name for name, value in keywords.items() if isinstance(value, bool) and value != defaults.get(name)}
+    changed = {name for name, value in keywords.items() if isinstance(value, (bool, Enum)) and value != defaults.get(name)}
     return [*prefer.names, *(f"{op}={name}" for op, name in prefer.by_op), *sorted(changed - _IRRELEVANT)]
 
 

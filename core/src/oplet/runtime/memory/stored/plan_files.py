@@ -14,11 +14,12 @@ import mmap
 import struct
 import zlib
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oplet.model.files.cache_folder import CacheFolder
+from oplet.records import Row
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +43,7 @@ _TOGETHER = 1 << 20
 _OPENED, _NOTES, _NOTE = "opened", 4096, 12
 
 
-class PlanName(NamedTuple):
+class PlanName(Row):
     """What a plan (what was prepared for a model) is stored under on disk: the settings and model that it was made for.
 
     Attributes:
@@ -65,7 +66,7 @@ class PlanName(NamedTuple):
         return self.number.hex() + _SUFFIX
 
 
-class PlanFile(NamedTuple):
+class PlanFile(Row):
     """The content of a plan's file.
 
     Attributes:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from oplet.ops.checkpoint import checkpoint
 from oplet.ops.serving.joining import Places, storable
 from oplet.ops.shared_values import address_of
 from oplet.ops.tensor import Allocation, Tensor, numpy_dtype
 from oplet.plugins.selection import Preference
+from oplet.records import Row
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.runtime.memory.arrays import aligned_bytes
 from oplet.runtime.memory.remembered import MOST_BYTES as MOST_LEFT
@@ -33,10 +35,12 @@ if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.plugins.manager import PluginManager
 
-__all__ = ["StoredPlan", "StoredPlans"]
+__all__ = ["MOST_NODES", "StoredPlan", "StoredPlans"]
 
 _ALLOCATIONS = tuple(Allocation)
 _CONSTANT, _COMPUTED = Allocation.CONSTANT, Allocation.COMPUTED
+#: The most nodes of a graph whose plan is stored: that takes less than a second, in a run of the model.
+MOST_NODES = 8192
 #: In place of temporaries, whose lifetimes count.
 _TEMPORARY = Tensor(-1, "", TensorType.UINT8, ())
 
@@ -76,6 +80,11 @@ class StoredPlans:
         """Whether a plan (what another process has prepared) was found on disk, made by the same code, and is not taken yet."""
         return self._found is not None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the plan may still be stored by this interpreter."""
+        return self._name is not None
+
     def forget(self) -> None:
         """Stop using and storing the model's plan (what was prepared for it, on disk) for this interpreter."""
         self._name = self._found = None
@@ -111,7 +120,10 @@ class StoredPlans:
         subgraph, name = subgraphs[0], self._name
         if name is None or not subgraph.segments:
             return
+        checkpoint()
         self._name = None  # once is enough
+        if len(subgraph.nodes) > MOST_NODES:
+            return
         is_as_the_file = len(subgraphs) == 1 and subgraph.generation == 1 and not self._model.lazy_root.external_buffers
         if not is_as_the_file or not is_plain(subgraph, resources) or not note_opened(name):
             return
@@ -180,7 +192,7 @@ def _facts(subgraph: Subgraph, as_in_file: Sequence[Tensor], model: NDArray[np.u
     return facts, thunks.memory
 
 
-class _LeftPlan(NamedTuple):
+class _LeftPlan(Row):
     """A plan from disk that a dropped interpreter has left to the next one in this process (see `remembered.Left`)."""
 
     plan: StoredPlan
@@ -220,7 +232,7 @@ class StoredPlan:
         if self._made is None and not self._make():
             return False
         arena, steps = cast("tuple[NDArray[np.uint8], list[Callable[[], None]]]", self._made)
-        subgraph.execution_plan = list(facts["execution_plan"])
+        subgraph.reorder(list(facts["execution_plan"]))
         subgraph.last_use = dict(facts["last_use"])
         for index, absorbed, main in facts["absorbing"]:
             node = subgraph.nodes[index]
@@ -293,6 +305,7 @@ class StoredPlan:
     def undo(self, subgraph: Subgraph) -> None:
         """Take shapes, types and memory of the plan from the subgraph's tensors: the subgraph is not prepared any more."""
         subgraph.absorption.end()
+        subgraph.restore_order()
         for tensor in subgraph.tensors:
             if tensor.allocation is not _CONSTANT:
                 tensor.set_memory(None)

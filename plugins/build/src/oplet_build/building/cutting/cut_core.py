@@ -1,7 +1,7 @@
 """Extraction of the part of oplet that running a model needs: whole modules, without comments, docstrings and type-checking code.
 
-They come from the core and from those packages beside it that a program needs, each under its own name. Writing models, delegates
-and asynchronous runs are left out. Functions that would need these import them when they are called; stubs stand in their place
+They come from the core and from those packages beside it that a program needs, each under its own name. Writing models and delegates
+are left out. Functions that would need these import them when they are called; stubs stand in their place
 and raise an error that says what is missing.
 """
 
@@ -47,8 +47,6 @@ _PROGRAM_ROOTS = (
 _LEFT_OUT = frozenset(
     (
         "oplet.model.save.writing",
-        "oplet.runtime.asynchronous.async_runner",
-        "oplet.runtime.asynchronous.async_subgraph",
         "oplet.runtime.delegation.delegation",
         "oplet.runtime.delegation.load",
         "oplet.runtime.memory.stored.stored_plan",

@@ -9,8 +9,8 @@ from __future__ import annotations
 import marshal
 from collections.abc import Mapping
 
-from oplet.processes import run_python
 from oplet_build.building.error import BuildError
+from oplet_tools.processes import run_python
 
 __all__ = ["LOADER", "compiled"]
 

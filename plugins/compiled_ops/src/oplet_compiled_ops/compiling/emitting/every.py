@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from oplet_compiled_ops.compiling.emitting import atomics, copying, reductions, resizing, taps, tiles, transposing, views
+from oplet_compiled_ops.compiling.emitting import atomics, bits, copying, reductions, resizing, taps, tiles, transposing, views
 
 __all__ = ["MODULES"]
 
 MODULES = {
     "atomics": atomics,
+    "bits": bits,
     "copying": copying,
     "resizing": resizing,
     "reductions": reductions,

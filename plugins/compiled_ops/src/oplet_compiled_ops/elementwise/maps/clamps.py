@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline, ensure, ensure_type
@@ -67,7 +66,7 @@ def clamp_registration(
             return _bind_clamped(context, node.prepared)
         return alone.bind(context, node)  # type: ignore[misc]
 
-    return replace(alone, prepare=prepare, bind=bind, fuses=_layer_to_absorb)
+    return alone.__replace__(prepare=prepare, bind=bind, fuses=_layer_to_absorb)
 
 
 def _layer_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import groupby
 from math import prod
-from typing import NamedTuple
 
 from oplet import Node, Tensor
 from oplet.kernels.arrays import Shape
+from oplet.records import Row
 
 __all__ = ["Operands", "Repetition", "operands", "repetition"]
 
 
-class Repetition(NamedTuple):
+class Repetition(Row):
     """A broadcasting pattern: the larger operand seen as `blocks` x `rows` x `columns`, and how the smaller operand repeats over
     it.
 

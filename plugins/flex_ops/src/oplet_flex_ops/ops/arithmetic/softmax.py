@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, ensure
+from oplet import Node, Registration, TensorType, charge, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.numerics.elementwise import same_shape
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import FLOATS
@@ -60,7 +61,14 @@ def _lrn() -> Registration:
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         [source], [output] = inputs, outputs
         exponent = -attributes.number("beta", default=0.5)
-        return lambda: np.multiply(source, lrn_sums(attributes, source) ** np.array(exponent, source.dtype), output)
+        charge(40 * source.shape[-1])
+
+        def run() -> None:
+            for part in portions(source.shape[:-1], max(1, PORTION // max(source.shape[-1], 1))):
+                sums = lrn_sums(attributes, source[part])
+                np.multiply(source[part], sums ** np.array(exponent, source.dtype), output[part])
+
+        return run
 
     types = (TensorType.FLOAT16, TensorType.FLOAT32)
     return operator(Signature(["T"], ["T"], {"T": types}, {"T": TensorType.FLOAT32}), shapes, formula)

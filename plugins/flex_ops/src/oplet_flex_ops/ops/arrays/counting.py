@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Node, Registration, TensorType, ensure
+from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_int, resolve_axis
 from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled
+from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "UNIQUE_WITH_COUNTS", "UNIQUE_WITH_COUNTS_V2", "count_values",
 ]  # fmt: skip
 
+#: Columns that are numbered one after the other; rows of more are looked up whole.
+_FEW = 8
 _COMPARABLE = (*NUMBERS, TensorType.BOOL, TensorType.STRING)
 _WEIGHTS = (TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64)
 
@@ -47,6 +50,25 @@ def _numbered(values: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return first[appearance], rank[group]
 
 
+def _numbered_rows(rows: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return what `_numbered` does, of long rows; one with a NaN is a value of its own."""
+    charge(rows.nbytes + 300 * len(rows))
+    known: dict[Any, int] = {}
+    first: list[int] = []
+    numbers = np.empty(len(rows), np.intp)
+    for number, row in enumerate(paced(rows, max(1, PORTION // rows.shape[1]))):
+        if rows.dtype == object:
+            key: Any = tuple(row)
+        elif rows.dtype.kind in "biu":
+            key = row.tobytes()
+        else:  # zeros of both signs are equal
+            key = number if np.isnan(row).any() else (row + row.dtype.type(0)).tobytes()
+        if (place := known.setdefault(key, len(first))) == len(first):
+            first.append(number)
+        numbers[number] = place
+    return np.array(first, np.intp), numbers
+
+
 def _unique(axis: int, values: Array) -> tuple[Array, NDArray[np.intp], int]:
     """Return the distinct slices along an axis, each slice's index among them, and the count of each."""
     slices = np.moveaxis(values, axis, 0)
@@ -54,9 +76,12 @@ def _unique(axis: int, values: Array) -> tuple[Array, NDArray[np.intp], int]:
     if columns.shape[1] == 0:
         first = np.zeros(min(1, len(slices)), np.intp)
         numbers = np.zeros(len(slices), np.intp)
+    elif columns.shape[1] > _FEW:
+        first, numbers = _numbered_rows(columns)
     else:
         first, numbers = _numbered(columns[:, 0])
         for column in columns.T[1:]:
+            checkpoint()
             first, numbers = _numbered(numbers * len(slices) + _numbered(column)[1])
     return np.moveaxis(slices[first], 0, axis), numbers, len(first)
 
@@ -101,7 +126,8 @@ def _invert(given: Any, outputs: list[Array], x: Array) -> None:
     outside = (x < 0) | (x >= x.size)
     ensure(not outside.any(), lambda: f"{x[outside][0]} is not in 0 to {x.size - 1}, as numbers of a permutation are.")
     outputs[0].fill(-1)
-    outputs[0][x] = np.arange(x.size)
+    for [part] in portions(x.shape):
+        outputs[0][x[part]] = np.arange(part.start, part.stop)
     ensure((outputs[0] >= 0).all(), "the numbers are no permutation: one of them stands there twice.")
 
 
@@ -110,12 +136,12 @@ INVERT_PERMUTATION: Registration = filled(
 )
 
 
-def count_values(target: Array, rows: Array, values: Array, weights: Array, binary: bool) -> None:
+def count_values(target: Array, rows: Array | Callable[[slice], Array], values: Array, weights: Array, binary: bool) -> None:
     """Count values into `target` (rows, bins), weighted; or just mark their presence if `binary`.
 
     Args:
         target: the bins, of shape (rows, size); overwritten.
-        rows: the row of each value.
+        rows: the row of each value, or a function of a slice of the values that returns theirs.
         values: integers; those beyond the bins are not counted.
         weights: what each value counts; an empty array for 1 each.
         binary: whether a bin only says that there is a value.
@@ -126,12 +152,14 @@ def count_values(target: Array, rows: Array, values: Array, weights: Array, bina
     ensure(not values.size or values.min() >= 0, "a value to count is negative.")
     ensure(weights.size in (0, values.size), f"there are {weights.size} weights for {values.size} values.")
     target.fill(0)
-    there = values < target.shape[1]
-    places = (rows[there], values[there])
-    if binary:
-        target[places] = 1
-    else:
-        np.add.at(target, places, weights[there] if weights.size else target.dtype.type(1))
+    for part in portions(values.shape):
+        number = rows(part[0]) if callable(rows) else rows[part]
+        there = values[part] < target.shape[1]
+        places = (number[there], values[part][there])
+        if binary:
+            target[places] = 1
+        else:
+            np.add.at(target, places, weights[part][there] if weights.size else target.dtype.type(1))
 
 
 def _bins(position: int) -> Callable[[Node], int]:
@@ -145,7 +173,11 @@ def _bins(position: int) -> Callable[[Node], int]:
 
 def _bincount(given: Any, outputs: list[Array], values: Array, size: Array, weights: Array) -> None:
     flat = values.reshape(-1)
-    count_values(outputs[0][None], np.zeros(flat.size, np.intp), flat, weights.reshape(-1), False)
+    count_values(outputs[0][None], _no_rows, flat, weights.reshape(-1), False)
+
+
+def _no_rows(part: slice) -> Array:
+    return np.zeros(part.stop - part.start, np.intp)
 
 
 BINCOUNT: Registration = filled(
@@ -164,7 +196,9 @@ def _dense_shapes(node: Node, binary: bool) -> list[Shape]:
 
 
 def _dense(binary: bool, outputs: list[Array], values: Array, size: Array, weights: Array) -> None:
-    rows = np.repeat(np.arange(len(values)), values.shape[1]) if values.ndim == 2 else np.zeros(values.size, np.intp)
+    def rows(part: slice) -> Array:
+        return np.arange(part.start, part.stop) // (values.shape[1] if values.ndim == 2 else values.size)
+
     target = outputs[0] if values.ndim == 2 else outputs[0][None]
     count_values(target, rows, values.reshape(-1), weights.reshape(-1), binary)
 
@@ -194,10 +228,14 @@ def _histogram(given: Any, outputs: list[Array], values: Array, bounds: Array, n
     count = outputs[0].size
     ensure(low < high, f"the range from {low} to {high} is empty.")
     ensure(values.dtype.kind != "f" or not np.isnan(values).any(), "values to count in a histogram are NaN.")
-    with np.errstate(all="ignore"):
-        step = np.float64(high - low) / count
-        places = (np.maximum(values.reshape(-1), low) - low).astype(np.float64) / step
-    outputs[0][...] = np.bincount(np.clip(np.nan_to_num(places), 0, count - 1).astype(np.intp), minlength=count)
+    outputs[0].fill(0)
+    for part in portions(values.shape, max(PORTION, count)):
+        with np.errstate(all="ignore"):
+            step = np.float64(high - low) / count
+            places = (np.maximum(values[part].reshape(-1), low) - low).astype(np.float64) / step
+        outputs[0][...] += np.bincount(np.clip(np.nan_to_num(places), 0, count - 1).astype(np.intp), minlength=count).astype(
+            outputs[0].dtype
+        )
 
 
 HISTOGRAM_FIXED_WIDTH: Registration = filled(

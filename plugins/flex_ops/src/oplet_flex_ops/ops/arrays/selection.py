@@ -15,6 +15,7 @@ from oplet.kernels.axes import read_int
 from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled
+from oplet_flex_ops.numerics.dense import portions
 from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature
 
 __all__ = [
@@ -76,7 +77,8 @@ def _boundaries(attributes: Attributes) -> Array:
 def _bucketize(boundaries: Array, outputs: list[Array], values: Array) -> None:
     # Floats and integers are compared with the boundaries as floats, doubles as doubles.
     wide = np.float64 if values.dtype == np.float64 else np.float32
-    outputs[0][...] = np.searchsorted(boundaries.astype(wide), values.astype(wide, copy=False), "right")
+    for part in portions(values.shape):
+        outputs[0][part] = np.searchsorted(boundaries.astype(wide), values[part].astype(wide, copy=False), "right")
 
 
 BUCKETIZE: Registration = filled(

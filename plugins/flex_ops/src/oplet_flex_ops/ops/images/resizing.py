@@ -16,7 +16,7 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled, reserve
-from oplet_flex_ops.numerics.dense import multiply, product
+from oplet_flex_ops.numerics.dense import PORTION, multiply, portions, product
 from oplet_flex_ops.ops.images.sampling import KERNELS, rounded, spans
 from oplet_flex_ops.signature import REALS, Signature
 
@@ -88,12 +88,15 @@ def _bilinear(corners: _Corners, outputs: list[Array], images: Array, size: Arra
         above = np.clip(np.ceil(places), 0, length - 1).astype(np.intp)
         parts.append((below, above, share))
     (top, bottom, down), (left, right, across) = parts
-    wide = images.astype(_F, copy=False)
-    x = across[:, None]
-    rows = [side[:, :, left] + (side[:, :, right] - side[:, :, left]) * x for side in (wide[:, top], wide[:, bottom])]
-    np.subtract(rows[1], rows[0], out=rows[1])
-    np.multiply(rows[1], down[:, None, None], out=rows[1])
-    np.add(rows[0], rows[1], out=outputs[0])
+    for part in portions(outputs[0].shape):
+        batch, y, x, channels = part
+        rows = []
+        for side in (top[y][:, None], bottom[y][:, None]):
+            first, second = (images[batch, side, each[x], channels].astype(_F, copy=False) for each in (left, right))
+            rows.append(first + (second - first) * across[x][:, None])
+        np.subtract(rows[1], rows[0], out=rows[1])
+        np.multiply(rows[1], down[y][:, None, None], out=rows[1])
+        np.add(rows[0], rows[1], out=outputs[0][part])
 
 
 #: Steps of the table of cubic weights between two pixels.
@@ -126,12 +129,12 @@ def _cubic_weights(corners: _Corners, length: int, out: int) -> tuple[Array, Arr
 
 def _bicubic(corners: _Corners, outputs: list[Array], images: Array, size: Array) -> None:
     (_, height, width, _), (_, out_height, out_width, _) = images.shape, outputs[0].shape
-    wide = images.astype(_F, copy=False)
     rows, down = _cubic_weights(corners, height, out_height)
     columns, across = _cubic_weights(corners, width, out_width)
-    reserve((len(wide), out_height, width, wide.shape[3]), 8)
-    tall = sum(wide[:, rows[tap]] * down[tap][:, None, None] for tap in range(4))
-    outputs[0][...] = sum(tall[:, :, columns[tap]] * across[tap][:, None] for tap in range(4))
+    reserve((len(images), out_height, width, images.shape[3]), 8)
+    for batch, y, channels in portions((len(images), out_height, images.shape[3]), max(1, PORTION // max(width, out_width))):
+        tall = sum(images[batch, rows[tap][y], :, channels].astype(_F) * down[tap][y][:, None, None] for tap in range(4))
+        outputs[0][batch, y, :, channels] = sum(tall[:, :, columns[tap]] * across[tap][:, None] for tap in range(4))
 
 
 def _area_weights(scale: Any, length: int, out: int) -> Any:

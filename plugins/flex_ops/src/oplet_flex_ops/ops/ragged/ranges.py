@@ -88,6 +88,7 @@ def _gather(ranks: _Ranks, *operands: Array) -> Any:
         outer *= size
         found.append(outer)
     # the levels that the indices' own axes make, all rows of one length
+    reserve((sum(found),), 16)
     levels = [np.arange(count + 1) * size for count, size in zip(found, indices.shape[1:])]
     picks = checked(indices.reshape(-1), splits[0].size - 1)
     for level in splits:
@@ -96,6 +97,7 @@ def _gather(ranks: _Ranks, *operands: Array) -> Any:
         picks = rows_at(level[picks], lengths)
     if not indices.ndim:
         levels = levels[1:]  # a single row has no splits between rows
+    reserve((len(picks), *values.shape[1:]), values.itemsize)
     return [*levels, values[picks]] if levels else values[picks]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.dense import product
+from oplet_flex_ops.numerics.dense import PORTION, portions, product
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 
 _FLOAT32, _INT32 = TensorType.FLOAT32, TensorType.INT32
@@ -138,8 +138,10 @@ def _mfcc() -> Registration:
             if not len(weights):
                 output.fill(0)
                 return
-            magnitudes = np.sqrt(spectrogram[..., start : start + len(weights)].astype(np.float64))
-            output[...] = product(np.log(np.maximum(product(magnitudes, weights), _FLOOR)), cosines)
+            wide = max(bands.channels, len(weights))
+            for part in portions(spectrogram.shape[:2], max(1, PORTION // wide)):
+                magnitudes = np.sqrt(spectrogram[part][..., start : start + len(weights)].astype(np.float64))
+                output[part] = product(np.log(np.maximum(product(magnitudes, weights), _FLOOR)), cosines)
 
         return run
 

@@ -7,14 +7,16 @@ refused, as TensorFlow does not fill them up with zeros.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, ensure
+from oplet import Node, Registration, TensorType, charge, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, WIDE_FLOATS
 
@@ -71,7 +73,16 @@ def _of_real(axes: int, *, inverse: bool) -> Registration:
         ensure(min(sizes) > 0, f"the input fft_length holds {sizes}; a transform has one value or more.")
         function = np.fft.irfftn if inverse else np.fft.rfftn
         wide = np.complex128 if inverse else np.float64
-        return lambda: np.copyto(output, function(source.astype(wide, copy=False), sizes, range(-axes, 0)), "unsafe")
+        one = max(prod(source.shape[-axes:]), prod(output.shape[-axes:]))
+        if one > PORTION:
+            charge(32 * one)
+
+        def run() -> None:
+            for part in portions(source.shape[:-axes], max(1, PORTION // one)):
+                found = function(source[part].astype(wide, copy=False), sizes, range(-axes, 0))
+                np.copyto(output[part], found, "unsafe")
+
+        return run
 
     given, made = ("Tcomplex", "Treal") if inverse else ("Treal", "Tcomplex")
     return operator(Signature([given, TensorType.INT32], [made], _TYPES, _DEFAULTS), shapes, formula, values=[1])

@@ -10,6 +10,7 @@ import numpy as np
 from oplet import Node, Registration, Tensor, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics.dense import portions
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 
 _FLOAT32, _INT32, _STRING = TensorType.FLOAT32, TensorType.INT32, TensorType.STRING
@@ -93,12 +94,15 @@ def _encode() -> Registration:
         def run() -> None:
             frequency, width = rate.item(), 2 * audio.shape[1]
             ensure(frequency > 0, f"the sample rate is {frequency}; it must be above zero.")
-            scaled = audio * np.float32(32768)
-            rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)  # halves away from zero
-            samples = np.clip(rounded, -32768, 32767).astype("<i2").tobytes()
-            head = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 36 + len(samples), b"WAVE", b"fmt ", 16, _PCM, audio.shape[1], frequency,
+            samples = np.empty(audio.shape, "<i2")
+            for part in portions(audio.shape):
+                scaled = audio[part] * np.float32(32768)
+                rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)  # halves away from zero
+                samples[part] = np.clip(rounded, -32768, 32767)
+            size = samples.nbytes
+            head = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 36 + size, b"WAVE", b"fmt ", 16, _PCM, audio.shape[1], frequency,
                                frequency * width & 0xFFFFFFFF, width, 16)  # fmt: skip
-            outputs[0][...] = head + struct.pack("<4sI", b"data", len(samples)) + samples
+            outputs[0][...] = b"".join((head, struct.pack("<4sI", b"data", size), samples.data))
 
         return run
 

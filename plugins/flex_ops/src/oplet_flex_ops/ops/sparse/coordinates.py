@@ -35,8 +35,9 @@ def shape_of(shape: Array) -> tuple[int, ...]:
     Raises:
         EnsureError: a size is negative, or there are more sizes than numpy has axes.
     """
+    ensure(shape.size <= 32, f"a shape of {shape.size} axes is no shape of a sparse tensor.")
     sizes = tuple(shape.tolist())
-    ensure(len(sizes) <= 32 and all(size >= 0 for size in sizes), f"{list(sizes)!r:.60} is no shape of a sparse tensor.")
+    ensure(all(size >= 0 for size in sizes), f"{list(sizes)!r:.60} is no shape of a sparse tensor.")
     return sizes
 
 

@@ -16,6 +16,7 @@ from oplet import Node, Registration, Tensor, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.kernel import filled, reserve
+from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.ops.volumes.geometry import Geometry, volume_geometry
 from oplet_flex_ops.signature import FLOATS, INDICES, Signature
 from oplet_flex_ops.windows import WindowAxis, taps
@@ -140,8 +141,10 @@ def _filter_gradient(given: Geometry, outputs: list[Array], source: Array, sizes
     for position, to, of in taps(axes):
         checkpoint()
         part, slope = pixels[of], slopes[to]
-        rows = prod(part.shape[:-1])
-        outputs[0][position] = part.reshape(rows, part.shape[-1]).T @ slope.reshape(rows, slope.shape[-1])
+        total = np.zeros(outputs[0].shape[-2:], part.dtype)
+        for some in portions(part.shape[:-1], max(1, 4 * PORTION // max(part.shape[-1], slope.shape[-1]))):
+            total += part[some].reshape(-1, part.shape[-1]).T @ slope[some].reshape(-1, slope.shape[-1])
+        outputs[0][position] = total
 
 
 CONV_3D_BACKPROP_FILTER_V2: Registration = filled(

@@ -204,7 +204,7 @@ def _litert_output(result: Benchmark, wanted: bool, file: Path | None, fully: bo
         say(f"{result.model} is not run by one delegate alone ({nodes or 'there is none: give --delegate'}).")
         raise typer.Exit(1)
     if wanted:
-        typer.echo("\n".join(litert_block(result)))
+        typer.echo("\n".join(litert_block(litert_json(result))))
     if file is not None:
         from json import dumps
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -51,14 +53,39 @@ def inspect(
     """
     settings = settings_of(context, p, debug)
     from oplet_tools.cli.console import Printer, print_json
+    from oplet_tools.describing.bundles import open_bundle
     from oplet_tools.describing.inspect import inspect_model
 
     if tensor is not None and not tensor.strip():
         raise typer.BadParameter("it is empty; give a tensor's number or a part of its name.", param_hint="--tensor")
-    description = inspect_model(model, settings.plugins(custom_op_library))
+    plugins, printer = settings.plugins(custom_op_library), Printer(wide)
+    bundle = open_bundle(model, plugins)
+    description = inspect_model(model, plugins) if bundle is None else bundle.described(plugins)
     if json:
         print_json(description)
         return
+    show = partial(_show, printer, nodes=nodes, tensors=tensors, subgraph=subgraph, op=op, tensor=tensor, wide=wide)
+    if bundle is None:
+        show(model, description)
+        return
+    bundle.print(printer)
+    for name, each in description["models"].items():
+        show(name, each)
+
+
+def _show(
+    printer: Printer,
+    model: Path | str,
+    description: _Description,
+    *,
+    nodes: bool,
+    tensors: bool,
+    subgraph: int | None,
+    op: str | None,
+    tensor: str | None,
+    wide: bool,
+) -> None:
+    """Print what was asked for of one model."""
     subgraphs = description["subgraphs"]
     if subgraph is not None:
         if subgraph >= len(subgraphs):
@@ -74,7 +101,6 @@ def inspect(
             else f"'{op}' with a tensor '{tensor}'"
         )
         raise typer.BadParameter(f"{model} has no {what}.", param_hint="--op" if tensor is None else "--tensor")
-    printer = Printer(wide)
     if not (nodes or tensors or op is not None or tensor is not None):
         _print_header(printer, description)
         _print_ops(printer, description["ops"])

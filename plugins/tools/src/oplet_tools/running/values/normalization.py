@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Model
-from oplet.errors import OpletError, TensorError
-from oplet_tools.metadata.tables import NormalizationOptions, tensor_metadata
+from oplet.errors import TensorError
+from oplet_tools.metadata.tables import NormalizationOptions, TensorMetadata
 
 __all__ = ["Normalization", "normalization_of"]
 
@@ -53,24 +52,15 @@ class Normalization(NamedTuple):
         return real
 
 
-def normalization_of(model: Model, subgraph: int, position: int) -> Normalization | None:
-    """Return the normalization of an input in the model's metadata; None if there is none.
+def normalization_of(said: TensorMetadata | None) -> Normalization | None:
+    """Return the normalization of an input in its metadata; None if there is none.
 
     Args:
-        model: the model.
-        subgraph: the subgraph's index.
-        position: the input's position among the subgraph's inputs.
+        said: the input's metadata, which `tensor_metadata` returns.
 
     Raises:
-        TensorError: the metadata are damaged, or have no usable numbers.
+        TensorError: they have no usable numbers.
     """
-    try:
-        said = tensor_metadata(model, subgraph, position)
-    except OpletError as error:
-        raise TensorError(
-            f"The model's metadata, which may say what becomes of pixels, cannot be read: {str(error).rstrip('.')}; "
-            "give --scale and --offset."
-        ) from error
     for unit in (said.process_units or ()) if said is not None else []:
         if isinstance(unit.options, NormalizationOptions):
             mean, std = (

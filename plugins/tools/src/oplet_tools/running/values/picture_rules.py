@@ -49,11 +49,11 @@ def picture_rules_of(model: Model, subgraph: int, position: int) -> PictureRules
     Raises:
         TensorError: the metadata are damaged, or have no usable numbers.
     """
-    normalization = normalization_of(model, subgraph, position)
     try:
         said = tensor_metadata(model, subgraph, position)
     except OpletError as error:
         raise TensorError(_unread(error)) from error
+    normalization = normalization_of(said)
     try:
         exported = None if position else ultralytics_of(model)
     except OpletError as error:

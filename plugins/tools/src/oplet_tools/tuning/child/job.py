@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from oplet import Limits, PluginManager
-from oplet.processes import can_start_python
+from oplet import Limits, OpResolverType, PluginManager
 from oplet.toolkit import Preference
+from oplet_tools.processes import can_start_python
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Job", "job_of"]
 
+#: The setting that is an enumeration; a job has its name.
+_KERNELS = "experimental_op_resolver_type"
+
 
 @dataclass(frozen=True)
 class Job:
@@ -26,7 +29,7 @@ class Job:
 
     Attributes:
         path: the model's file; "" where the model was given as bytes.
-        settings: arguments of the interpreter that are numbers or truth values, by name.
+        settings: arguments of the interpreter that are numbers, truth values or names of an enumeration's, by name.
         limits: the fields of its `Limits`, None where it has none.
         prefer: the plugins that the user prefers; they go before those that a candidate prefers.
         plugins: data from which another process makes an equal plugin manager, see `PluginManager.recipe`.
@@ -57,11 +60,14 @@ class Job:
         """Open the model at `path` with the job's settings, and with a candidate's preferred plugins and delegates."""
         from oplet import Interpreter
 
+        settings = dict(self.settings)
+        if _KERNELS in settings:
+            settings[_KERNELS] = OpResolverType[settings[_KERNELS]]
         return Interpreter(
             path,
             None,
             delegates,
-            **self.settings,
+            **settings,
             limits=None if self.limits is None else Limits(**self.limits),
             plugins=manager,
             prefer=self.prefer.before(Preference.read(prefer)),
@@ -82,6 +88,9 @@ def job_of(interpreter: partial[Any], manager: PluginManager, prefer: Preference
     told.pop("plugins", None)
     if told.pop("op_resolver", None) is not None:
         return "it has operators that are objects of this program (op_resolver=)"
+    kernels = told.pop(_KERNELS, OpResolverType.AUTO)
+    if kernels is not OpResolverType.AUTO:
+        told[_KERNELS] = kernels.name  # JSON has no enumerations
     recipe = manager.recipe()
     if recipe is None:
         return "its plugins are objects of this program"

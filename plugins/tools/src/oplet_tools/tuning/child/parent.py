@@ -16,10 +16,10 @@ from typing import IO, TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from oplet import python_process, write_atomically
+from oplet import write_atomically
 from oplet.errors import text_of
-from oplet.processes import PIPE, in_background
 from oplet.texts import one_line
+from oplet_tools.processes import PIPE, in_background, python_process
 from oplet_tools.tuning.child.trial_json import read_candidate, read_trial, written, written_array
 from oplet_tools.tuning.trials import CLOSE, Bounds, Trial, Watcher
 

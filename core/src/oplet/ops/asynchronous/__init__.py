@@ -1,4 +1,0 @@
-"""Interface of asynchronous kernels, which work on buffers that the application registered.
-
-The runner that calls them is in `oplet.runtime.asynchronous`.
-"""

@@ -1,0 +1,49 @@
+"""What is in a bundle, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from oplet_lm.bundles import litertlm, task
+from oplet_lm.bundles.bundle import Bundle
+from oplet_lm.bundles.metadata import Token
+
+__all__ = ["contents"]
+
+
+def contents(path: str) -> Mapping[str, Any] | None:
+    """Return the parts and models of a bundle, as the hook `open_bundle` does; None for a file of another kind.
+
+    Raises:
+        ModelError: it is damaged.
+    """
+    with open(path, "rb") as file:
+        head = file.read(len(litertlm.MAGIC))
+    if head != litertlm.MAGIC and not head.startswith(task.MAGIC):
+        return None
+    bundle = Bundle(path)
+    if head != litertlm.MAGIC and not bundle.models:  # any other zip archive
+        return None
+    parts = [(each.model_type or each.kind, each.kind, each.end - each.begin) for each in bundle.sections]
+    models = {name: bundle.model(name) for name in bundle.models}
+    return {"kind": bundle.kind, "about": _about(bundle), "parts": parts, "models": models}
+
+
+def _about(bundle: Bundle) -> dict[str, Any]:
+    if bundle.find("LlmMetadataProto") is None:
+        return {}
+    found = bundle.metadata()
+    sampling = found.sampling
+    told = {
+        "tokens of context": found.most_tokens or "",
+        "start token": "" if found.start is None else _shown(found.start),
+        "stop tokens": ", ".join(map(_shown, found.stops[:50])),
+        "sampling": f"top_k {sampling.top_k}, top_p {sampling.top_p:.6g}, temperature {sampling.temperature:.6g}",
+        "chat template": found.template or ", ".join(f"{role}: {around}" for role, around in found.affixes.items()),
+    }
+    return {what: value for what, value in told.items() if value}
+
+
+def _shown(token: Token) -> str:
+    return repr(token) if isinstance(token, str) else " ".join(map(str, token))

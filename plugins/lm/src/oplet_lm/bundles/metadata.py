@@ -1,0 +1,228 @@
+"""The metadata of a language model: special tokens, sampling, templates and the buffers that keep its state.
+
+Source of the fields: LiteRT-LM's llm_metadata.proto and executor_metadata.proto (litert-lm-builder 0.18.1), MediaPipe's llm_params.proto.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from oplet.errors import ModelError
+from oplet_lm.bundles.wire import fields
+
+__all__ = ["Affixes", "ExecutorMetadata", "Metadata", "Sampling", "StateBuffer", "read_executor_metadata", "read_metadata"]
+
+#: A special token: the ids that it is made of, or its text.
+Token = tuple[int, ...] | str
+_TOP_K, _GREEDY = 1, 3
+_ROLES = {1: "user", 2: "model", 3: "system"}
+_LINEAR_ATTENTION = 5
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is chosen.
+
+    Attributes:
+        top_k: the number of most likely tokens to draw from; 0 for all.
+        top_p: the share of probability to draw from; 0 is the most likely token alone.
+        temperature: what the logits are divided by; 0 is the most likely token alone.
+        seed: the seed of the draws; None for another one in each process.
+    """
+
+    top_k: int = 1
+    top_p: float = 1.0
+    temperature: float = 1.0
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Affixes:
+    """What comes before and after a message of one role."""
+
+    prefix: str = ""
+    suffix: str = ""
+
+
+@dataclass
+class Metadata:
+    """What a bundle says of its language model."""
+
+    start: Token | None = None
+    stops: list[Token] = field(default_factory=list)
+    affixes: dict[str, Affixes] = field(default_factory=dict)
+    sampling: Sampling = field(default_factory=Sampling)
+    most_tokens: int = 0
+    template: str = ""
+    suppressed: tuple[int, ...] = ()
+    cache_value: int = 0
+
+
+@dataclass(frozen=True)
+class StateBuffer:
+    """A buffer that a step leaves to the next: the names of it in signatures, and what is known of its kind."""
+
+    prefill_input: str = ""
+    prefill_output: str = ""
+    decode_input: str = ""
+    decode_output: str = ""
+    kind: int = 0
+    axis: int = -1
+
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether it has no place for each token, so that a token cannot be taken back."""
+        return self.kind == _LINEAR_ATTENTION
+
+
+@dataclass(frozen=True)
+class ExecutorMetadata:
+    """What a bundle says of how its model is run."""
+
+    states: tuple[StateBuffer, ...] = ()
+    window: int = 0
+
+
+def read_metadata(data: bytes) -> Metadata:
+    """Return the metadata in an LlmMetadata message, or in the LlmParameters of MediaPipe's bundles.
+
+    Raises:
+        ModelError: it is damaged.
+    """
+    found = list(fields(data))
+    if any(
+        (number in (2, 4) and isinstance(value, int)) or (number == 5 and isinstance(value, bytes)) for number, value in found
+    ):
+        return _of_parameters(found)
+    made = Metadata()
+    for number, value in found:
+        if number == 5 and isinstance(value, int):
+            made.most_tokens = _signed(value)
+        elif number == 10 and isinstance(value, int):
+            made.cache_value = _signed(value)
+        if not isinstance(value, bytes):
+            continue
+        if number == 1:
+            made.start = _token(value)
+        elif number == 2:
+            token = _token(value)
+            if token:
+                made.stops.append(token)
+        elif number == 3:
+            made.affixes = {
+                _ROLES[role]: _affixes(piece, 1) for role, piece in fields(value) if role in _ROLES and isinstance(piece, bytes)
+            }
+        elif number == 4:
+            made.sampling = _sampling(value)
+        elif number == 7:
+            made.template = _text(value)
+        elif number == 9:
+            made.suppressed = _numbers(value)
+    return made
+
+
+def _of_parameters(found: Sequence[tuple[int, int | bytes]]) -> Metadata:
+    made = Metadata()
+    for number, value in found:
+        if number == 4 and isinstance(value, int):
+            made.start = (_signed(value),)
+        if not isinstance(value, bytes):
+            continue
+        if number == 6:
+            made.start = _text(value)
+        elif number == 5:
+            made.stops.append(_text(value))
+        elif number == 8:
+            made.affixes["user"] = _affixes(value, 2)
+    return made
+
+
+def read_executor_metadata(data: bytes) -> ExecutorMetadata:
+    """Return what an ExecutorMetadata message says.
+
+    Raises:
+        ModelError: it is damaged.
+    """
+    states: list[StateBuffer] = []
+    window = 0
+    for number, executor in fields(data):
+        if number != 1 or not isinstance(executor, bytes):
+            continue
+        for inner, value in fields(executor):
+            if not isinstance(value, bytes):
+                continue
+            if inner == 2:
+                states.append(_state(dict(fields(value))))
+            elif inner == 3:
+                size = dict(fields(value)).get(3, 0)
+                window = _signed(size) if isinstance(size, int) else 0
+    return ExecutorMetadata(tuple(states), max(window, 0))
+
+
+def _state(held: Mapping[int, int | bytes]) -> StateBuffer:
+    prefill, prefilled, decode, decoded = (_text(held.get(number, b"")) for number in (1, 2, 3, 4))
+    kind, axis = held.get(6, 0), held.get(7, -1)
+    return StateBuffer(
+        prefill,
+        prefilled,
+        decode,
+        decoded,
+        kind if isinstance(kind, int) else 0,
+        axis if isinstance(axis, int) and axis < 8 else -1,
+    )
+
+
+def _token(data: bytes) -> Token | None:
+    for number, value in fields(data):
+        if isinstance(value, bytes):
+            return _numbers(value) if number == 1 else _text(value)
+    return None
+
+
+def _numbers(data: bytes) -> tuple[int, ...]:
+    """Return the numbers of a TokenIds message, packed or not."""
+    found: list[int] = []
+    for number, value in fields(data):
+        if number != 1:
+            continue
+        if isinstance(value, int):
+            found.append(_signed(value))
+            continue
+        at = 0  # packed: numbers without keys; each gets the key of field 1, which makes fields of them
+        while at < len(value):
+            end = at
+            while end < len(value) and value[end] >= 0x80:
+                end += 1
+            found.extend(_signed(each) for _, each in fields(b"\x08" + value[at : end + 1]) if isinstance(each, int))
+            at = end + 1
+    return tuple(found)
+
+
+def _affixes(data: bytes, first: int) -> Affixes:
+    held = {number: _text(value) for number, value in fields(data) if isinstance(value, bytes)}
+    return Affixes(held.get(first, ""), held.get(first + 1, ""))
+
+
+def _sampling(data: bytes) -> Sampling:
+    held = dict(fields(data))
+    kind, k, p, heat, seed = (held.get(number, 0) for number in (1, 2, 3, 4, 5))
+    if not all(isinstance(value, int) for value in (kind, k, p, heat, seed)):
+        raise ModelError("The bundle's metadata is damaged: its sampler's parameters are no numbers.")
+    top_p, temperature = (struct.unpack("<f", struct.pack("<I", int(value) & 0xFFFF_FFFF))[0] for value in (p, heat))
+    if kind == _GREEDY or not kind:
+        return Sampling()
+    share = top_p if kind != _TOP_K and 0 <= top_p <= 1 else 1.0 if kind == _TOP_K else 0.0
+    warm = temperature if 0 <= temperature < float("inf") else 0.0
+    return Sampling(max(_signed(int(k)), 0), share, warm, _signed(int(seed)) if 5 in held else None)
+
+
+def _text(data: bytes | int) -> str:
+    return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""
+
+
+def _signed(value: int) -> int:
+    """Return a number of 64 bits as a signed one of 32, as Protocol Buffers has it."""
+    value &= 0xFFFF_FFFF
+    return value - (1 << 32) if value >= 1 << 31 else value

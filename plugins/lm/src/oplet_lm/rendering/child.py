@@ -1,0 +1,78 @@
+"""The process that renders a template: it reads a request as JSON from standard input and writes the answer as JSON.
+
+It is run as a script, and imports nothing of oplet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from typing import Any, NoReturn
+
+
+def _limit(seconds: int, memory: int) -> None:
+    """Limit the time and memory of this process, where the operating system can."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+        if sys.platform != "darwin":  # which has no such limit
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+def _refuse(message: str = "") -> NoReturn:
+    import jinja2
+
+    raise jinja2.TemplateError(message)
+
+
+def _typed(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages with texts as lists of parts, the form that LiteRT-LM gives to templates."""
+    return [
+        {
+            **each,
+            "content": [{"type": "text", "text": each["content"]}] if isinstance(each.get("content"), str) else each["content"],
+        }
+        for each in messages
+    ]
+
+
+def main() -> None:
+    """Answer one request."""
+    request = json.load(sys.stdin)
+    _limit(request["seconds"], request["memory"])
+    try:
+        import jinja2
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
+        environment.globals["raise_exception"] = _refuse
+        template = environment.from_string(request["template"])
+        messages, variables = request["messages"], request["variables"]
+        texts = [each["content"] for each in messages if isinstance(each.get("content"), str)]
+        answers: list[str] = []
+        failures: list[Exception] = []
+        for given in (messages, _typed(messages)):
+            try:
+                answers.append(template.render(messages=given, **variables))
+            except jinja2.TemplateError as error:
+                failures.append(error)
+                continue
+            if all(text.strip() in answers[-1] for text in texts):
+                answers = answers[-1:]
+                break
+        if not any(answers):
+            raise failures[0] if failures else jinja2.TemplateError("it leaves every message out")
+        found = {"text": answers[0][: request["longest"] + 1]}
+    except MemoryError:
+        found = {"error": "it takes more memory than is allowed"}
+    except RecursionError:
+        found = {"error": "it calls itself without end"}
+    except Exception as error:  # a template may raise whatever Python does
+        found = {"error": f"{type(error).__name__}: {error}"[:300]}
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

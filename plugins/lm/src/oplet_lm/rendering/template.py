@@ -1,0 +1,79 @@
+"""Chat templates: from messages to the text that a model was trained on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from oplet.errors import LimitError, ModelError, StateError
+from oplet.texts import plain
+from oplet_tools.processes import TimeoutExpired, can_start_python, run_python
+
+if TYPE_CHECKING:
+    from oplet_lm.bundles.metadata import Affixes
+
+__all__ = ["Message", "join", "render"]
+
+#: A message: its "role" ("system", "user", "assistant") and its "content", a text or a list of parts.
+Message = Mapping[str, Any]
+
+#: The longest template and text, in characters, the time of rendering in seconds, and the memory of the process that renders, in bytes.
+_LONGEST_TEMPLATE, _LONGEST, _SECONDS, _MEMORY = 1 << 20, 16 << 20, 5, 1 << 29
+#: What the template's roles are called in the older form, affixes.
+_ROLES = {"assistant": "model"}
+
+
+def render(template: str, messages: Sequence[Message], variables: Mapping[str, Any]) -> str:
+    """Render a chat template, in a process with limits of time and memory, and in Jinja's sandbox.
+
+    Args:
+        template: the template.
+        messages: the conversation.
+        variables: further variables.
+
+    Raises:
+        ModelError: the template fails.
+        LimitError: it takes too long, or gives too much text.
+        StateError: this program cannot start Python.
+    """
+    if len(template) > _LONGEST_TEMPLATE:
+        raise LimitError(f"The chat template has {len(template)} characters; {_LONGEST_TEMPLATE} are taken at most.")
+    if not can_start_python():
+        raise StateError(
+            "The chat template runs in a process of its own, and this program cannot start Python; give the prompt as a text."
+        )
+    request: dict[str, Any] = {"template": template, "messages": list(messages), "variables": dict(variables)}
+    request |= {"seconds": _SECONDS, "memory": _MEMORY, "longest": _LONGEST}
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child.py")
+    try:
+        done = run_python(
+            [script], input=json.dumps(request), capture_output=True, text=True, encoding="utf-8", timeout=3 * _SECONDS
+        )
+    except TimeoutExpired as error:
+        raise LimitError(f"The chat template takes longer than {3 * _SECONDS} seconds.") from error
+    if done.returncode:
+        raise LimitError(
+            f"The chat template takes more than {_SECONDS} seconds or {_MEMORY >> 20} MiB of memory, or ends its process."
+        )
+    answer = json.loads(done.stdout)
+    if "error" in answer:
+        raise ModelError(f"The chat template fails: {plain(answer['error'], 300).rstrip('.')}.")
+    text: str = answer["text"]
+    if len(text) > _LONGEST:
+        raise LimitError(f"The chat template gives more than {_LONGEST} characters.")
+    return text
+
+
+def join(affixes: Mapping[str, Affixes], messages: Sequence[Message]) -> str:
+    """Return the text of messages between the prefixes and suffixes of their roles, up to where the model's next one begins."""
+    pieces = []
+    for message in messages:
+        role = _ROLES.get(str(message["role"]), str(message["role"]))
+        around = affixes.get(role)
+        content = message["content"]
+        text = content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content)
+        pieces.append(text if around is None else f"{around.prefix}{text}{around.suffix}")
+    model = affixes.get("model")
+    return "".join(pieces) + (model.prefix if model else "")

@@ -1,0 +1,191 @@
+"""Bundles: what is read of them, and that damaged and hostile ones are refused in a sentence."""
+
+from __future__ import annotations
+
+import os
+import struct
+import tracemalloc
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from plugins.lm.tests.makers import (
+    HUGGINGFACE,
+    METADATA,
+    MODEL,
+    SENTENCEPIECE,
+    Little,
+    characters,
+    field,
+    header_of,
+    litertlm,
+    metadata,
+    packed,
+    task,
+)
+
+from oplet.errors import LimitError, ModelError
+from oplet_lm import Bundle, LanguageModel, Sampling
+from oplet_lm.bundles.metadata import Affixes, StateBuffer, read_executor_metadata, read_metadata
+from oplet_lm.bundles.wire import fields
+
+DECODER = {"model_type": "tf_lite_prefill_decode"}
+
+
+def written(folder: Path, data: bytes) -> Path:
+    path = folder / "bundle"
+    path.write_bytes(data)
+    return path
+
+
+def test_a_bundle_lists_its_sections(tmp_path: Path) -> None:
+    data = litertlm([(METADATA, {}, b""), (MODEL, DECODER | {"backend_constraint": "cpu"}, b"12345"), (77, {}, b"new")])
+    bundle = Bundle(written(tmp_path, data))
+    assert bundle.kind == "LiteRT-LM file (.litertlm) of version 1.7.0"
+    assert [(each.kind, each.model_type, each.end - each.begin) for each in bundle.sections] == [
+        ("LlmMetadataProto", "", 0),
+        ("TFLiteModel", "tf_lite_prefill_decode", 5),
+        ("of type 77", "", 3),
+    ]
+    assert bundle.models == ["tf_lite_prefill_decode"]
+    assert bundle.sections[1].items["backend_constraint"] == "cpu"
+
+
+def test_metadata_is_read() -> None:
+    affixes = field(1, field(1, "<user>") + field(2, "</user>")) + field(2, field(1, "<model>"))
+    sampler = field(1, 2) + field(2, 40) + field(3, 0.5) + field(4, 0.25) + field(5, -1)
+    about = (
+        metadata("</s>", (300, 2), start=7, template="{{ x }}", most=4096, sampler=sampler) + field(3, affixes) + field(10, -1)
+    )
+    found = read_metadata(about)
+    assert found.start == (7,)
+    assert found.stops == ["</s>", (300, 2)]
+    assert found.template == "{{ x }}"
+    assert found.most_tokens == 4096
+    assert found.sampling == Sampling(40, 0.5, 0.25, -1)
+    assert found.affixes == {"user": Affixes("<user>", "</user>"), "model": Affixes("<model>", "")}
+    assert found.cache_value == -1
+    assert read_metadata(metadata(sampler=field(1, 3) + field(4, 5.0))).sampling == Sampling(1)
+    assert read_metadata(metadata(sampler=field(1, 1) + field(2, 9) + field(4, 5.0))).sampling == Sampling(9, 1.0, 5.0)
+
+
+def test_mediapipes_parameters_are_read() -> None:
+    found = read_metadata(
+        field(1, b"") + field(2, 256) + field(4, 5) + field(5, "</s>") + field(5, "x") + field(8, field(2, "a") + field(3, "b"))
+    )
+    assert (found.start, found.stops, found.affixes) == ((5,), ["</s>", "x"], {"user": Affixes("a", "b")})
+
+
+def test_executor_metadata_is_read() -> None:
+    names = b"".join(field(number, name) for number, name in enumerate(("in", "out", "d in", "d out"), 1))
+    found = read_executor_metadata(field(1, field(2, names + field(6, 5) + field(7, 2)) + field(3, field(3, 512))))
+    assert found.states == (StateBuffer("in", "out", "d in", "d out", 5, 2),)
+    assert found.states[0].is_recurrent
+    assert found.window == 512
+
+
+# Hostile files -------------------------------------------------------------------------------------------------
+
+PLAIN = [(HUGGINGFACE, {}, packed(characters())), (MODEL, DECODER, b"")]
+
+
+def header(*sections: tuple[int, dict[str, str], int, int], size: int = 60_000, end: int = 0) -> bytes:
+    """A file with a header of these sections."""
+    made = header_of(sections)
+    start = b"LITERTLM" + struct.pack("<IIIIQ", 1, 7, 0, 0, end or 32 + len(made)) + made
+    return start + bytes(size - len(start))
+
+
+def twice() -> bytes:
+    """A zip archive whose two files lie in the same place."""
+    data = bytearray(task({"TF_LITE_A": b"x" * 99, "TF_LITE_B": b"y" * 99}))
+    second = data.rindex(b"PK\x01\x02")
+    struct.pack_into("<I", data, second + 42, 0)
+    return bytes(data)
+
+
+def encrypted() -> bytes:
+    """A zip archive whose file is said to be encrypted."""
+    data = bytearray(task({"TF_LITE_A": b"x"}))
+    data[data.rindex(b"PK\x01\x02") + 8] |= 1
+    return bytes(data)
+
+
+HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "nothing but the magic": (lambda: b"LITERTLM", "is cut off: a .litertlm file has a header of 32 bytes at least"),
+    "another version": (lambda: litertlm(PLAIN, (2, 0, 0)), r"is of version 2.0.0 of .litertlm files; versions 1.x are read"),
+    "a header that ends outside": (lambda: header(end=1 << 60), "its header ends at byte 1152921504606846976"),
+    "a header that ends before it begins": (lambda: header(end=3), "its header ends at byte 3"),
+    "a huge header": (lambda: header(size=3 << 20, end=2 << 20), "its header ends at byte 2097152"),
+    "a header of zeros": (lambda: header()[:32] + bytes(60_000), "header is damaged"),
+    "a section outside": (lambda: header((3, DECODER, 16384, 1 << 62)), "lies outside the file's 60000 bytes"),
+    "a section that ends before it begins": (lambda: header((3, DECODER, 32768, 16384)), "overlaps"),
+    "a section in the header": (lambda: header((3, DECODER, 16, 16384)), "overlaps"),
+    "sections that overlap": (lambda: header((5, {}, 16384, 40_000), (3, DECODER, 32768, 50_000)), "overlaps"),
+    "a section anywhere": (lambda: header((3, DECODER, 16387, 16400)), "begins at byte 16387, no multiple of 16"),
+    "two models for one thing": (lambda: litertlm([(MODEL, DECODER, b"a"), (MODEL, DECODER, b"b")]), "has two sections TFLiteModel tf_lite_prefill"),
+    "more items than anybody has": (lambda: header((1, {str(n): "x" for n in range(300)}, 32768, 32768)), "lists 300 things in a row; 256 are read at most"),
+    "more sections than anybody has": (lambda: header(*[(1, {}, 32768, 32768)] * 300), "lists 300 things in a row"),
+    "a tokenizer that unpacks to gigabytes": (
+        lambda: litertlm([(HUGGINGFACE, {}, struct.pack("<Q", 1 << 40) + zlib.compress(bytes(1000)))]),
+        "tokenizer of 1099511627776 bytes; 134217728 are read at most",
+    ),
+    "a tokenizer that unpacks to more than it says": (
+        lambda: litertlm([(HUGGINGFACE, {}, struct.pack("<Q", 10) + zlib.compress(bytes(1 << 26)))]),
+        "does not unpack to the 10 bytes that it says",
+    ),
+    "a tokenizer that is cut off": (lambda: litertlm([(HUGGINGFACE, {}, packed(characters())[:-30])]), "tokenizer does not unpack|cannot be unpacked"),
+    "a tokenizer that is none": (lambda: litertlm([(HUGGINGFACE, {}, packed(b'{"model": {"type": "BPE"}}'))]), "has a damaged tokenizer"),
+    "a tokenizer that is no text": (lambda: litertlm([(HUGGINGFACE, {}, packed(b"\xff\xfe"))]), "has a damaged tokenizer"),
+    "pieces that are none": (lambda: litertlm([(SENTENCEPIECE, {}, b"\x0a\xff\xff")]), "has a damaged tokenizer"),
+    "metadata that is cut off": (lambda: litertlm([(METADATA, {}, b"\x0a\x7f")]), "metadata is damaged"),
+    "metadata of one endless number": (lambda: litertlm([(METADATA, {}, b"\x28" + b"\xff" * 40)]), "metadata is damaged"),
+    "metadata of a million fields": (lambda: litertlm([(METADATA, {}, b"\x28\x01" * 1_000_000)]), "has more than 16384 fields"),
+    "metadata of megabytes": (lambda: litertlm([(METADATA, {}, bytes(5 << 20))]), "5242880 bytes of LlmMetadataProto; 4194304 are read"),
+    "more stop sequences than anybody has": (
+        lambda: litertlm(Little().pieces(b"".join(field(2, field(1, field(1, bytes([n % 128, n // 128])))) for n in range(5000)))),
+        "has 5000 stop sequences; 4096 are taken at most",
+    ),
+    "a model that is none": (lambda: litertlm([*PLAIN[:1], (MODEL, DECODER, b"12345678" * 9)]), "tf_lite_prefill_decode: .*identifier"),
+    "a zip archive that is cut off": (lambda: task({"TF_LITE_PREFILL_DECODE": b"x"})[:-5], "is a damaged zip archive"),
+    "a bomb": (lambda: task({"TF_LITE_PREFILL_DECODE": bytes(50 << 20)}, zipfile.ZIP_DEFLATED), "has 'TF_LITE_PREFILL_DECODE' compressed"),
+    "more files than anybody has": (lambda: task({str(n): b"" for n in range(300)}), "has 300 files; 256 are read at most"),
+    "two files in one place": (twice, "its file 'TF_LITE_[AB]' overlaps another one or lies outside"),
+    "an encrypted file": (encrypted, "has 'TF_LITE_A' compressed or encrypted"),
+    "neither format": (lambda: b"hello, this is no bundle", "is neither a .litertlm nor a .task file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_bundle_is_refused_in_a_sentence_and_takes_no_memory(case: str, tmp_path: Path) -> None:
+    make, words = HOSTILE[case]
+    path = written(tmp_path, make())
+    tracemalloc.start()
+    try:
+        with pytest.raises((ModelError, LimitError), match=words) as caught:
+            LanguageModel(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "\n" not in str(caught.value)
+    assert peak < 32 << 20
+
+
+def test_a_bundle_that_is_cut_while_open_is_refused(tmp_path: Path) -> None:
+    path = Little().save(tmp_path)
+    model = LanguageModel(path)
+    bundle = Bundle(path)
+    os.truncate(path, 100)
+    with pytest.raises(ModelError, match="changed while it was in use"):
+        bundle.tokenizer()
+    with pytest.raises(ModelError, match="changed while it was in use"):
+        model.generate("hello", max_tokens=3)
+
+
+def test_fields_end_where_the_message_does() -> None:
+    assert list(fields(field(1, 5) + field(2, "ab") + field(3, 1.0))) == [(1, 5), (2, b"ab"), (3, 0x3F800000)]
+    for data in (b"\x08", b"\x12\x05ab", b"\x1d\x00", b"\x0b", b"\x00\x01", b"\x09\x00"):
+        with pytest.raises(ModelError, match="metadata is damaged"):
+            list(fields(data))

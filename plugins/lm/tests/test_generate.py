@@ -1,0 +1,305 @@
+"""Answers: those that numpy computes, whatever the signatures, the way of weights and embeddings, and the pieces they come in."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from plugins.lm.tests.makers import (
+    CONTEXT,
+    HUGGINGFACE,
+    METADATA,
+    MODEL,
+    SENTENCEPIECE,
+    SHARED_MODELS,
+    Little,
+    characters,
+    field,
+    litertlm,
+    metadata,
+    packed,
+    pieces,
+    task,
+)
+
+from oplet import Interpreter
+from oplet.errors import LimitError, ModelError, StateError
+from oplet_lm import LanguageModel, Sampling
+from oplet_lm.running.sampler import Sampler
+
+LAYOUTS: dict[str, dict[str, Any]] = {
+    "two prefills": {},
+    "no prefill": {"prefills": ()},
+    "one long prefill": {"prefills": (16,)},
+    "a prefill of any length": {"prefills": (-1,)},
+    "weights in a section of their own": {"external": True},
+    "an embedder": {"embedder": True},
+    "a cache that is read twice": {"twice": True},
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("prompt", ["a", "hello", "the quick brown fox", "x" * 27])
+def test_an_answer_is_that_of_the_model(layout: str, prompt: str, tmp_path: Path) -> None:
+    little = Little(**LAYOUTS[layout])
+    model = LanguageModel(little.save(tmp_path))
+    room = CONTEXT - len(prompt)
+    answer = model.generate(prompt, max_tokens=min(room, 12))
+    assert answer.tokens == little.greedy([ord(c) for c in prompt], min(room, 12))
+    assert answer == "".join(map(chr, answer.tokens)) == "".join(model.stream(prompt, max_tokens=min(room, 12)))
+    assert answer.ended_by == "length"
+    assert model.generate(prompt, max_tokens=4).tokens == answer.tokens[:4]
+
+
+@pytest.mark.parametrize("family", ["gemma3", "gemma", "llama"])
+def test_a_real_family_answers_as_its_signatures_do(family: str, tmp_path: Path) -> None:
+    data = (SHARED_MODELS / f"{family}_q4_block32_ekv64.tflite").read_bytes()
+    path = tmp_path / "real.litertlm"
+    path.write_bytes(litertlm([(HUGGINGFACE, {}, packed(characters())), (MODEL, {"model_type": "TF_LITE_PREFILL_DECODE"}, data)]))
+    prompt = "what is there to say?"
+    answer = LanguageModel(path).generate(prompt, max_tokens=24)
+    runner = Interpreter(model_content=data).get_signature_runner("decode")
+    state = {n: np.zeros(d["shape"], d["dtype"]) for n, d in runner.get_input_details().items() if n.startswith("kv")}
+    tokens = [ord(c) for c in prompt]
+    for place in range(len(prompt) + 23):
+        state = runner(tokens=np.array([[tokens[place]]], np.int32), input_pos=np.array([place], np.int32), **state)
+        logits = state.pop("logits").reshape(-1)
+        if place >= len(prompt) - 1:
+            tokens.append(int(logits.argmax()))
+    assert answer.tokens == tokens[len(prompt) :]
+
+
+def test_a_hundred_steps_copy_no_cache_and_take_no_more_memory(tmp_path: Path) -> None:
+    little = Little(context=4096)
+    model = LanguageModel(little.save(tmp_path))
+    model.generate("warm up", max_tokens=20)
+    stream = iter(model._steps([ord("a")], None, Sampler(Sampling()), model._streams, True))
+    next(stream)
+    [cache] = model._executor._arrays.values()
+    places = {tensor.data.ctypes.data for tensor in _caches(model)}
+    assert places == {cache.ctypes.data}
+    tracemalloc.start()
+    try:
+        for _ in range(10):
+            next(stream)
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(100):
+            next(stream)
+        after, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert {tensor.data.ctypes.data for tensor in _caches(model)} == places
+    assert model.copied_bytes == 0
+    assert peak - before < cache.nbytes / 2  # of 128 KiB: a copy of it, however short, would be seen
+    assert after - before < cache.nbytes / 8  # Python keeps some freed tuples for the next ones
+
+
+def _caches(model: LanguageModel) -> list[Any]:
+    """Return the cache as input and as output of decoding."""
+    graph = model._executor.interpreter.subgraphs[-1]
+    return [tensor for tensor in graph.tensors if tensor.name in ("kv_cache_k_0", "new cache")]
+
+
+def test_a_cache_that_cannot_be_written_in_place_is_copied_and_counted(tmp_path: Path) -> None:
+    model = LanguageModel(Little(twice=True, prefills=()).save(tmp_path))
+    model.generate("abc", max_tokens=5)
+    [cache] = model._executor._arrays.values()
+    assert model.copied_bytes == 7 * cache.nbytes
+
+
+def test_a_conversation_reads_what_is_new_alone(tmp_path: Path) -> None:
+    little = Little(context=256)
+    template = "{% for m in messages %}[{{ m.content }}]{% endfor %}"
+    model = LanguageModel(little.save(tmp_path, metadata(template=template)))
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "good day"}]
+    first = model.generate(messages, max_tokens=3)
+    assert first.tokens == little.greedy([ord(c) for c in "[good day]"], 3)
+    held = len(model._executor.tokens)
+    messages += [{"role": "assistant", "content": "yes"}, {"role": "user", "content": "what"}]
+    read = []
+    decode = model._executor._decode.run
+    model._executor._decode.run = lambda tokens, start: (read.append(start), decode(tokens, start))[1]  # type: ignore[method-assign]
+    second = model.generate(messages, max_tokens=3)
+    assert second.tokens == little.greedy([ord(c) for c in "[good day][yes][what]"], 3)
+    assert held >= 10
+    assert min(read) >= 10
+
+
+def test_an_answer_ends_before_a_stop_sequence_and_no_part_of_one_is_told(tmp_path: Path) -> None:
+    little = Little()
+    plain = little.greedy([ord("a"), ord("b")], 12)
+    for count in (1, 2, 3):
+        for place in range(12 - count):
+            stop = tuple(plain[place : place + count])
+            model = LanguageModel(little.save(tmp_path, metadata(stop)))
+            answer = model.generate("ab", max_tokens=12)
+            first = next(at for at in range(12) if tuple(plain[at : at + count]) == stop)
+            assert answer.tokens == plain[:first]
+            assert answer.ended_by == "stop"
+            assert "".join(model.stream("ab", max_tokens=12)) == answer
+
+
+def test_a_stop_sequence_may_be_a_text_and_a_beginning_that_goes_on_otherwise_is_told(tmp_path: Path) -> None:
+    little = Little()
+    plain = little.greedy([ord("a")], 10)
+    other = chr(plain[2]) + chr((plain[3] + 1) % 128)
+    model = LanguageModel(little.save(tmp_path, metadata(other)))
+    assert model.generate("a", max_tokens=10).tokens == plain
+    assert "".join(model.stream("a", max_tokens=10)) == "".join(map(chr, plain))
+
+
+def test_a_full_context_ends_in_one_sentence(tmp_path: Path) -> None:
+    model = LanguageModel(Little().save(tmp_path))
+    answer = model.generate("hello")
+    assert answer.ended_by == "context"
+    assert len(answer.tokens) == CONTEXT - 5 + 1  # the last one needs no place of its own
+    told = []
+    with pytest.raises(
+        LimitError, match=r"^The context of 32 tokens is full before the answer ends; begin a new conversation\.$"
+    ):
+        told.extend(model.stream("hello"))
+    assert "".join(told) == answer
+    with pytest.raises(LimitError, match=r"^The prompt has 33 tokens, and the model has room for 32; give it a shorter one\.$"):
+        model.generate("x" * 33)
+    assert len(model.generate("x" * 32).tokens) == 1
+
+
+def test_the_context_is_what_the_bundle_says_where_that_is_less(tmp_path: Path) -> None:
+    model = LanguageModel(Little().save(tmp_path, metadata(most=20)))
+    assert model.context == 20
+    assert len(model.generate("hello").tokens) == 16
+
+
+def test_a_start_token_goes_before_a_prompt_once(tmp_path: Path) -> None:
+    model = LanguageModel(Little().save(tmp_path, metadata(start=2)))
+    assert model.encode("ab") == [2, 97, 98]
+    assert model.encode("\x02ab") == [2, 97, 98]
+
+
+def test_an_answer_that_another_interrupts_says_so(tmp_path: Path) -> None:
+    model = LanguageModel(Little().save(tmp_path))
+    stream = model.stream("hello", max_tokens=10)
+    next(stream)
+    model.generate("b", max_tokens=1)
+    with pytest.raises(StateError, match="Another answer was begun meanwhile"):
+        list(stream)
+
+
+def test_what_is_no_number_of_tokens_or_share_is_refused(tmp_path: Path) -> None:
+    model = LanguageModel(Little().save(tmp_path))
+    for name, value in (("top_k", -1), ("temperature", float("nan")), ("top_p", float("inf")), ("max_tokens", -1)):
+        with pytest.raises(ValueError, match=name):
+            model.generate("a", **{name: value})
+    with pytest.raises(ValueError, match='Each message needs a "role" and a "content"'):
+        model.generate([{"text": "hello"}])
+    with pytest.raises(ModelError, match="has no chat template; give the prompt as a text"):
+        model.generate([{"role": "user", "content": "hello"}])
+
+
+# Sampling ------------------------------------------------------------------------------------------------------
+
+LOGITS = np.log(np.array([0.4, 0.3, 0.2, 0.06, 0.04], np.float32))
+
+
+def drawn(sampling: Sampling, count: int = 4000) -> np.ndarray:
+    sampler = Sampler(sampling)
+    return np.bincount([sampler(LOGITS) for _ in range(count)], minlength=5) / count
+
+
+@pytest.mark.parametrize(
+    ("sampling", "shares"),
+    [
+        (Sampling(0, 1.0, 1.0, 3), [0.4, 0.3, 0.2, 0.06, 0.04]),
+        (Sampling(2, 1.0, 1.0, 3), [4 / 7, 3 / 7, 0, 0, 0]),
+        (Sampling(0, 0.65, 1.0, 3), [4 / 7, 3 / 7, 0, 0, 0]),
+        (Sampling(0, 0.75, 1.0, 3), [4 / 9, 3 / 9, 2 / 9, 0, 0]),
+        (Sampling(3, 1.0, 0.5, 3), [16 / 29, 9 / 29, 4 / 29, 0, 0]),
+        (Sampling(0, 0.0, 1.0, 3), [1, 0, 0, 0, 0]),
+        (Sampling(0, 1.0, 0.0, 3), [1, 0, 0, 0, 0]),
+        (Sampling(1, 1.0, 9.0, 3), [1, 0, 0, 0, 0]),
+    ],
+)
+def test_tokens_are_drawn_by_their_shares(sampling: Sampling, shares: list[float]) -> None:
+    found = drawn(sampling)
+    assert found == pytest.approx(shares, abs=0.03)
+    assert not found[np.array(shares) == 0].any()
+
+
+def test_a_seed_gives_the_same_answers_and_another_one_others(tmp_path: Path) -> None:
+    sampler = field(1, 2) + field(3, 1.0) + field(4, 1.5) + field(5, 11)
+    model = LanguageModel(Little().save(tmp_path, metadata(sampler=sampler)))
+    assert model.metadata.sampling == Sampling(0, 1.0, 1.5, 11)
+    first = model.generate("a", max_tokens=20)
+    assert model.generate("a", max_tokens=20) == first
+    assert model.generate("a", max_tokens=20, seed=12) != first
+    assert model.generate("a", max_tokens=20, temperature=0).tokens == Little().greedy([97], 20)
+
+
+def test_suppressed_tokens_are_never_chosen(tmp_path: Path) -> None:
+    little = Little()
+    first = little.greedy([97], 1)[0]
+    about = field(9, field(1, bytes([first])))
+    model = LanguageModel(little.save(tmp_path, about))
+    assert model.generate("a", max_tokens=1).tokens == [int(np.argsort(-little.logits([97]))[1])]
+    assert Sampler(Sampling(0, 1.0, 1.0, 0), (0, 1, 2, 3, 999))(LOGITS) == 4
+
+
+# Other files ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("odd", [b"", b"1", b"12", b"1234567"])
+def test_a_task_bundle_answers_alike_wherever_its_models_lie(odd: bytes, tmp_path: Path) -> None:
+    little = Little()
+    about = field(2, 300) + field(4, 2) + field(5, "</s>") + field(8, field(2, "<") + field(3, ">"))
+    path = tmp_path / "little.task"
+    path.write_bytes(
+        task(
+            {
+                "padding" + odd.decode(): odd,
+                "TF_LITE_PREFILL_DECODE": little.model,
+                "TOKENIZER_MODEL": pieces(),
+                "METADATA": about,
+            }
+        )
+    )
+    model = LanguageModel(path)
+    assert model.render([{"role": "user", "content": "cat"}]) == "<cat>"
+    tokens = model.encode("sat")
+    assert tokens[0] == 2
+    tokens = [token % 100 for token in tokens]
+    model.encode = lambda prompt: tokens  # type: ignore[method-assign]  # the tokenizer has more tokens than the model
+    assert model.generate("sat", max_tokens=6).tokens == little.greedy(tokens, 6)
+
+
+def test_a_sentencepiece_tokenizer_streams_what_it_decodes(tmp_path: Path) -> None:
+    from oplet_lm.running.tokenizer import TextStream
+
+    model = LanguageModel(Little().save(tmp_path, metadata(), (SENTENCEPIECE, {}, pieces())))
+    for text in ("the cat sat on the mat", "a dög - 猫 🐈!", " spaced  out"):
+        tokens = model.tokenizer.encode(text)
+        stream = TextStream(model.tokenizer)
+        told = [stream.add([token]) for token in tokens]
+        assert "".join(told) + stream.add([], last=True) == model.tokenizer.decode(tokens)
+        assert not any(piece.endswith("\ufffd") for piece in told)
+
+
+def test_a_bundle_without_what_is_needed_says_what_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "less.litertlm"
+    path.write_bytes(litertlm([(METADATA, {}, metadata("x"))]))
+    with pytest.raises(ModelError, match="has no tokenizer"):
+        LanguageModel(path)
+    path.write_bytes(litertlm([(HUGGINGFACE, {}, packed(characters()))]))
+    with pytest.raises(ModelError, match="has no model 'tf_lite_prefill_decode'; its models are none"):
+        LanguageModel(path)
+    path.write_bytes(
+        litertlm([(HUGGINGFACE, {}, packed(characters())), (MODEL, {"model_type": "tf_lite_prefill_decode"}, Little().lookup())])
+    )
+    with pytest.raises(ModelError, match="has no signature 'decode'; it has embed_8, embed_1"):
+        LanguageModel(path)
+    path.write_bytes(litertlm(Little(embedder=True).pieces()[:-1]))
+    with pytest.raises(ModelError, match="takes 'embeddings', which no part of the bundle gives; run it with LiteRT-LM"):
+        LanguageModel(path)

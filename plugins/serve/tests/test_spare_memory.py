@@ -1,0 +1,40 @@
+"""What requests took is the system's again once they are gone, also where something small lies behind it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.children import run_child
+
+#: Pieces that are smaller than what the C library maps by itself, and a few that stay.
+CHILD = """
+import asyncio
+from oplet_serve.doors import spare_memory
+
+spare_memory._EVERY = 0.01
+
+async def main():
+    giving = asyncio.ensure_future(spare_memory.give_back_memory())
+    await asyncio.sleep(0.05)
+    before = spare_memory._resident()
+    pieces = [b"x" * 100_000 for _ in range(3000)]
+    kept = pieces[::50]
+    full = spare_memory._resident()
+    del pieces
+    for _ in range(1000):
+        await asyncio.sleep(0.01)
+        if spare_memory._resident() < before + (full - before) / 4:
+            break
+    print(full - before > 250e6, spare_memory._resident() < before + (full - before) / 4)
+    giving.cancel()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.environment
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the process's memory is read from /proc")
+def test_memory_is_given_back() -> None:
+    assert run_child([sys.executable, "-c", CHILD], env=None).stdout.split() == ["True", "True"]
