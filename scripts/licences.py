@@ -68,6 +68,7 @@ USES = {
     "jinja2": ("BSD-3-Clause", "the chat templates of `oplet-lm`"),
     "librosa": ("ISC", "the programs in tests/programs"),
     "matplotlib": ("PSF-2.0", "the programs in tests/programs"),
+    "jax": ("Apache-2.0", "the engine of `oplet-xla-delegate`"),
     "mike": ("BSD-3-Clause", "the documentation site"),
     "mir-eval": ("MIT", "the programs in tests/programs"),
     "mkdocs": ("BSD-2-Clause", "the documentation site"),

@@ -41,6 +41,7 @@ BUDGET = {
     "plugins/testing": 2_400,
     "plugins/text_ops": 6_400,
     "plugins/tools": 23_500,
+    "plugins/xla_delegate": 3_000,
 }
 
 

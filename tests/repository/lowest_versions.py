@@ -283,6 +283,7 @@ CHECKS = {
     "testing": testing,
     "text_ops": text_ops,
     "tools": tools,
+    "xla_delegate": delegated("xla"),
 }
 
 if __name__ == "__main__":

@@ -225,6 +225,7 @@ PUBLIC, FOR_TOOLS = ("errors", "kernels", "records", "schema"), ("interpreter", 
         "serve",
         "signal_ops",
         "text_ops",
+        "xla_delegate",
     ],
 )
 def test_a_plugin_imports_the_core_s_public_names_only(package: str) -> None:

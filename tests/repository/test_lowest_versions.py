@@ -52,6 +52,7 @@ GROUPS = (
     ("beam_handler",),
     ("ray_batch", "serve"),
     ("flex_delegate",),
+    ("xla_delegate",),
 )
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 

@@ -27,7 +27,7 @@ def test_other_hardware_is_refused_with_what_there_is() -> None:
 
 def test_the_delegates_of_this_repository_say_what_they_run_on() -> None:
     found = {entry.name: sorted(entry.accelerates) for entry in default_manager().registry().entries()}
-    wanted = {"litert": ["cpu"], "openvino": ["cpu", "gpu", "npu"], "example": [], "flex": []}
+    wanted = {"litert": ["cpu"], "openvino": ["cpu", "gpu", "npu"], "example": [], "flex": [], "xla": ["gpu"]}
     assert {name: kinds for name, kinds in found.items() if name in wanted} == {
         name: kinds for name, kinds in wanted.items() if name in found
     }

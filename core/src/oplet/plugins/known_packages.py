@@ -59,6 +59,7 @@ PACKAGES: Final = frozenset(
         "oplet-testing",
         "oplet-text-ops",
         "oplet-tools",
+        "oplet-xla-delegate",
     )
 )
 
@@ -68,6 +69,7 @@ DELEGATES: Final = {
     "flex": "oplet-flex-delegate",
     "litert": "oplet-litert-delegate",
     "openvino": "oplet-openvino-delegate",
+    "xla": "oplet-xla-delegate",
 }
 
 #: Families of custom ops: what the names begin with, and the package that serves all of them.

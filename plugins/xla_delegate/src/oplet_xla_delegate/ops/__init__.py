@@ -1,0 +1,1 @@
+"""Translators of operators, a module for each family."""
