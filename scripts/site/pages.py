@@ -26,6 +26,7 @@ GUIDES: dict[str, list[str]] = {
         "spark-and-dask.md",
         "async.md",
         "choosing-an-engine.md",
+        "gpus.md",
         "comparing.md",
         "profiles.md",
         "model-explorer.md",
