@@ -379,7 +379,7 @@ _names: dict[str, Any] = globals()
 def _define_all() -> list[str]:
     before = set(_names)
     for each in vars(enums).values():
-        if isinstance(each, type) and issubclass(each, IntEnum) and each is not IntEnum:
+        if isinstance(each, type) and issubclass(each, IntEnum) and each.__members__:
             _names[each.__name__] = _made(each.__name__, (), {name: int(value) for name, value in each.__members__.items()})
     for name, union in _UNIONS.items():
         _names[name] = _made(name, (), {"NONE": 0, **{member.__name__: number for number, member in union.items()}})

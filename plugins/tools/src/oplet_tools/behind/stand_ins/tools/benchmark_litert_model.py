@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from oplet import write_atomically
 from oplet_tools.benchmarking.litert_output import litert_block
 
 __all__ = [
@@ -166,8 +167,7 @@ def run_benchmark(args: Any) -> dict[str, Any]:
     sys.stdout.write("\n".join([*litert_block(results), ""]))
     if args.result_json:
         try:
-            with open(args.result_json, "w", encoding="utf-8") as file:
-                json.dump(results, file, indent=2)
+            write_atomically(args.result_json, json.dumps(results, indent=2))
         except OSError as error:
             logger.error("Failed to write results to %s: %s", args.result_json, error)
     return results

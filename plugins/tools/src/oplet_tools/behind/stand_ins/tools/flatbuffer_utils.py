@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol
 import flatbuffers
 import numpy as np
 
+from oplet import write_atomically
 from oplet_tools.behind.stand_ins import schema_py_generated as schema_fb
 from oplet_tools.behind.stand_ins.tools import mmap_utils
 
@@ -213,7 +214,7 @@ def write_model(model_object: Any, output_tflite_file: Path) -> None:
     if sys.byteorder == "big":
         model_object = copy.deepcopy(model_object)
         byte_swap_tflite_model_obj(model_object, "big", "little")
-    pathlib.Path(output_tflite_file).write_bytes(convert_object_to_bytearray(model_object))
+    write_atomically(output_tflite_file, convert_object_to_bytearray(model_object))
 
 
 def strip_strings(model: Any) -> None:
