@@ -26,7 +26,7 @@ PROMPTS = (
     "import numpy as np\nfor i in range(10): print(i)",
 )
 TOKENS = 64
-#: Bundles with dynamic-range weights, which XNNPACK computes in a way of its own.
+#: Bundles with dynamic-range weights, whose rows are quantized again in each layer.
 DYNAMIC = {"qwen3_dyn8"}
 
 pytestmark = pytest.mark.skipif(not BUNDLES, reason="the bundles lie outside the project and are not here")
@@ -51,7 +51,9 @@ def check(path: Path, answers: dict[str, str]) -> None:
     model = LanguageModel(path)
     found = {prompt: str(model.generate(prompt, max_tokens=TOKENS, temperature=0)) for prompt in PROMPTS}
     if path.stem in DYNAMIC and found != answers:
-        pytest.xfail("dynamic-range numbers do not follow XNNPACK's yet")
+        pytest.xfail(
+            "a value that lies between two steps of a row rounds the other way, and random weights make another answer of it"
+        )
     assert found == answers
     assert model.copied_bytes == 0
 
