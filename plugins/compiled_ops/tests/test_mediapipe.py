@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 from typing import Any
 
 import numpy as np
@@ -122,7 +122,9 @@ def test_what_is_not_compiled_is_served_by_the_package_that_brings_the_operator(
 
 
 def test_without_the_package_that_brings_them_they_are_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "meta_path", [])
+    for package in oplet_compiled_ops.ELSEWHERE:
+        monkeypatch.delitem(sys.modules, package, raising=False)
     resolver = MutableOpResolver()
     oplet_compiled_ops.register_ops(resolver)
     assert {claim.op for claim in resolver.entries() if isinstance(claim.op, str)} == set(oplet_compiled_ops.CUSTOM)
