@@ -137,7 +137,7 @@ def test_rows_that_do_not_fit_the_weights_yet_are_waited_for(weights_type: str) 
     interpreter.allocate_tensors()
     with pytest.raises(InvokeError, match=r"cannot be cut into rows of 4"):
         interpreter.invoke()
-    rows = np.array([[127, -127, 0, 127], [1, 0, 0, 0]], np.float32)
+    rows = np.array([[128, -127, 0, 128], [1, 0, 0, 0]], np.float32)  # they reach over 255 whole steps each
     interpreter.resize_tensor_input(x, rows.shape)
     interpreter.allocate_tensors()
     interpreter.set_tensor(x, rows)

@@ -94,12 +94,13 @@ PLUGIN_COMMANDS = {
     "native-new-op-help": "native new-op --help",
     "native-cflags-help": "native cflags --help",
     "native-new-op": "native new-op Cube",
+    "chat-help": "chat --help",
     "serve-help": "serve --help",
     "serve-check": f"serve {_INT8} {_FLOAT} --check",
 }
 
 #: The commands, by the plugins that there are for them.
-GROUPS = {"builtin_ops,example_delegate,atan_op,build": COMMANDS, "builtin_ops,native_ops,serve,build": PLUGIN_COMMANDS}
+GROUPS = {"builtin_ops,example_delegate,atan_op,build": COMMANDS, "builtin_ops,native_ops,serve,lm,build": PLUGIN_COMMANDS}
 
 #: A program that was written for LiteRT.
 _BEHIND = f"""
