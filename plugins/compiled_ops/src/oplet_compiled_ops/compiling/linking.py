@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -48,8 +51,18 @@ def _zig(inputs: Sequence[str], platform: Platform, made: Path) -> None:
     made.parent.mkdir(parents=True, exist_ok=True)
     fresh = made.with_name(f"{made.stem}.{os.getpid()}{made.suffix}")
     command = [sys.executable, "-m", "ziglang", "cc", "-target", platform.zig, *flags, "-o", str(fresh), *inputs]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=_environment())
     if done.returncode or not fresh.exists():
         fresh.unlink(missing_ok=True)
         raise RuntimeError(f"zig's linker fails for {platform.name}: {done.stderr[-4000:]}")
     fresh.replace(made)  # in one step, as another process may have the one that is there open
+
+
+@functools.cache
+def _environment() -> dict[str, str]:
+    """Return the variables of zig's process, with a folder for its cache where the user has no home that it could lie in."""
+    variables = dict(os.environ)
+    if os.name == "posix" and not any(variables.get(name) for name in ("HOME", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR")):
+        variables["ZIG_GLOBAL_CACHE_DIR"] = folder = tempfile.mkdtemp(prefix="oplet-zig-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return variables
