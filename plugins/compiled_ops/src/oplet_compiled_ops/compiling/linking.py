@@ -62,7 +62,7 @@ def _zig(inputs: Sequence[str], platform: Platform, made: Path) -> None:
 def _environment() -> dict[str, str]:
     """Return the variables of zig's process, with a folder for its cache where the user has no home that it could lie in."""
     variables = dict(os.environ)
-    if os.name == "posix" and not any(variables.get(name) for name in ("HOME", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR")):
+    if os.name == "posix" and variables.keys().isdisjoint({"HOME", "XDG_CACHE_HOME", "ZIG_GLOBAL_CACHE_DIR"}):
         variables["ZIG_GLOBAL_CACHE_DIR"] = folder = tempfile.mkdtemp(prefix="oplet-zig-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return variables
