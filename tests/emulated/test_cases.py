@@ -57,6 +57,24 @@ def answers_here(cases: tuple[tuple[Path, str], ...]) -> list[Told]:
         return answers(*start_here(paths), [Case(group, name, {}) for group, name in cases])
 
 
+#: Strided operands, which numpy reads with AVX2's gathers; QEMU 7.2 gives the first lane's element in all lanes of some of them.
+_GATHERED = """
+import numpy as np
+numbers = np.arange(64, dtype=np.float32)
+left, right = numbers[::2], numbers[::-1].copy()[::2]
+for of in np.minimum, np.maximum:
+    assert np.array_equal(of(left, right), of(left.copy(), right.copy()))
+"""
+
+
+def gathers_wrongly(way: Way) -> bool:
+    """Whether the emulator itself, with numpy alone, gives other elements than are there."""
+    command, variables = way.start([])
+    done = subprocess.run([*command, "-c", _GATHERED], env=variables, capture_output=True, text=True, timeout=LONG, check=False)
+    assert done.returncode == 0 or "AssertionError" in done.stderr, done.stderr
+    return done.returncode != 0
+
+
 def differs(case: Case, got: Told, wanted: Told) -> str:
     """How an answer differs from this machine's; "" if the grade is the same, and every output but those of floats."""
     if got["verdict"] != wanted["verdict"]:
@@ -76,6 +94,8 @@ def differs(case: Case, got: Told, wanted: Told) -> str:
 def test_recorded_cases_get_the_grades_and_the_integers_of_this_machine(way: Way) -> None:
     cases = [case for case in chosen(*GROUPS) if case.runs]
     assert len(cases) >= part().least(2500)
+    if way.emulated and way.level.by_settings and gathers_wrongly(way):
+        pytest.skip(f"this emulator's gathers are wrong in numpy alone; {way.name}-by-settings runs the level")
     with imported_from([*wheelhouse.needed(*PACKAGES), *extra_wheels(way.level.architecture)]) as paths:
         got = answers(*way.start(paths), cases)
     wanted = answers_here(tuple((case.group, case.name) for case in cases))

@@ -19,6 +19,7 @@ PAGES = sorted(
 #: The test that runs the blocks of a page, where it is not this module.
 RUN_BY = {
     "docs/beam.md": "tests/pages/test_clusters.py",
+    "docs/gpus.md": "plugins/xla_delegate/tests/test_page.py",
     "docs/fusing-a-function.md": "plugins/tools/tests/scaffolding/test_fusing_a_function.py",
     "docs/kernels-by-example.md": "tests/pages/test_kernels_by_example.py",
     "docs/model-explorer.md": "plugins/model_explorer/tests/test_page.py",

@@ -40,8 +40,9 @@ WRITTEN = {
     ("partition", "--svg"), ("explore", "--output"), ("benchmark", "--profile-html"), ("benchmark", "--trace"), ("rewrite", "--output"), ("select", "--output"),
     ("select", "--lock"), ("select", "--requirements"), ("new-op", "--directory"), ("new-delegate", "--directory"), ("build", "--output"),
 }  # fmt: skip
-#: A name of a package's own, which may be almost anything, and licences, which pip judges when a package is built.
+#: A name of a package's own, which may be almost anything, licences, which pip judges when a package is built, and tags of languages.
 NAMES = {
+    ("run", "--locale"),
     ("new-op", "name"),
     ("new-delegate", "name"),
     ("new-op", "--license"),

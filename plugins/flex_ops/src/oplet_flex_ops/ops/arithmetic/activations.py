@@ -29,11 +29,20 @@ def _relu6(x: Array, out: Array) -> None:
 
 
 def _elu(x: Array, out: Array) -> None:
-    np.copyto(out, np.where(x < 0, np.expm1(x), x))
+    _exponential_below_zero(x, out)
+    np.copyto(out, x, where=~(x < 0))
 
 
 def _selu(x: Array, out: Array) -> None:
-    np.copyto(out, np.where(x < 0, SELU_SCALE * SELU_ALPHA * np.expm1(x), SELU_SCALE * x), casting="unsafe")
+    _exponential_below_zero(x, out)
+    np.multiply(out, SELU_SCALE * SELU_ALPHA, out, casting="unsafe")
+    np.multiply(x, SELU_SCALE, out, where=~(x < 0), casting="unsafe")
+
+
+def _exponential_below_zero(x: Array, out: Array) -> None:
+    """expm1 of what is below zero, in `out` itself: a large tensor has no room for copies."""
+    np.minimum(x, np.zeros((), x.dtype), out=out)
+    np.expm1(out, out)
 
 
 def _softplus(x: Array, out: Array) -> None:

@@ -184,12 +184,22 @@ def _nth_shapes(node: Node, reverse: bool) -> list[Shape]:
     return [source.shape[:-1]]
 
 
+#: Elements that are partitioned at once.
+_PARTITIONED = 1 << 20
+
+
 def _nth(reverse: bool, outputs: list[Array], values: Array, n: Array) -> None:
-    place = values.shape[-1] - 1 - int(n) if reverse else int(n)
-    if values.dtype.kind == "V":  # numpy does not partition bfloat16
-        outputs[0][...] = np.sort(values.astype(np.float32), -1)[..., place]
-    else:
-        outputs[0][...] = np.partition(values, place, -1)[..., place]
+    length = values.shape[-1]
+    place = length - 1 - int(n) if reverse else int(n)
+    rows, found = values.reshape(-1, length), outputs[0].reshape(-1)
+    at_once = max(1, _PARTITIONED // length)
+    for start in range(0, len(rows), at_once):  # a large tensor has no room for a copy
+        some = rows[start : start + at_once]
+        if values.dtype.kind == "V":  # numpy does not partition bfloat16
+            some = np.sort(some.astype(np.float32), -1)
+        else:
+            some = np.partition(some, place, -1)
+        found[start : start + at_once] = some[:, place]
 
 
 NTH_ELEMENT: Registration = filled(

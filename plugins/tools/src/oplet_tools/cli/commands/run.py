@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -87,9 +88,9 @@ def run(
         Path | None, typer.Option(metavar="FILE", help="Names of the scores, one a line.", show_default=False)
     ] = None,
     locale: Annotated[
-        str,
+        str | None,
         typer.Option(metavar="LANGUAGE", help="The language of labels in the model's metadata, such as de.", show_default=False),
-    ] = "",
+    ] = None,
     scale: Annotated[
         float | None,
         typer.Option(
@@ -175,6 +176,9 @@ def run(
     from oplet_tools.running.many.kinds import has_many_rows
 
     preprocessing = _preprocessing(preprocess, scale, offset)
+    if locale is not None and not re.fullmatch(r"[A-Za-z0-9]+([-_][A-Za-z0-9]+)*", locale):
+        raise typer.BadParameter("a language is a tag such as de or pt-BR.", param_hint="--locale")
+    language = locale or ""
 
     def on_rows() -> None:
         from oplet_tools.running.many.reading.rows import InputOptions
@@ -188,7 +192,7 @@ def run(
             top=top,
             labels=tuple(read_labels(labels)) if labels is not None else None,
             labels_file=str(labels or ""),
-            locale=locale,
+            locale=language,
             workers=1 if workers is None else workers,
             processes=processes,
             strict=strict,
@@ -246,8 +250,8 @@ def run(
         check_result_bytes(arrays, max_result_bytes, as_text=as_text, padded=True, real=not raw)
     if output is not None:
         save_outputs({value.name: value.displayed for value in result.outputs}, output)
-    rules = rules_of(result, notify, locale=locale, labelled=labels is not None)
-    objects = objects_of(result, notify, locale=locale)
+    rules = rules_of(result, notify, locale=language, labelled=labels is not None)
+    objects = objects_of(result, notify, locale=language)
     wanted = top is not None or labels is not None or any(each.labels for each in rules.values())
     highest = highest_scores(result, top or _DEFAULT_TOP, names, str(labels), notify.warn, rules) if wanted else None
     if json:
