@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import tarfile
 import zipfile
+from collections import Counter
 from email.parser import Parser
 from pathlib import Path
 from typing import Any
@@ -145,3 +146,23 @@ def test_messages_of_the_command_tell_how_it_was_called(capsys: pytest.CaptureFi
     with pytest.raises(SystemExit):
         main(["--help"])
     assert "Usage: oplet [OPTIONS] COMMAND" in capsys.readouterr().out
+
+
+def test_running_a_model_imports_of_packages_that_serve_none_of_it_no_more_than_their_hooks() -> None:
+    program = """if True:
+        import sys
+        import numpy
+        from oplet import Interpreter
+        before = {name.partition(".")[0] for name in sys.modules}
+        runner = Interpreter(sys.argv[1])
+        runner.allocate_tensors()
+        runner.invoke()
+        print(*(name for name in sys.modules if name.partition(".")[0] not in before | sys.stdlib_module_names))
+        """
+    model = ROOT / "examples" / "digits" / "digits_float32.tflite"
+    names = run_child([sys.executable, "-W", "ignore", "-c", program, str(model)]).stdout.split()
+    assert "oplet_atan_op" in names
+    others = [name for name in names if not name.startswith(("oplet_builtin_ops", "oplet_compiled_ops"))]
+    assert [name for name in others if not name.startswith("oplet_")] == []
+    by_package = Counter(name.partition(".")[0] for name in others)
+    assert {package: number for package, number in by_package.items() if number > 2} == {}
