@@ -58,6 +58,7 @@ USES = {
     "atheris": ("Apache-2.0", "fuzzing that follows coverage"),
     "audioop-lts": ("PSF-2.0", "the programs in tests/programs"),
     "audioread": ("MIT", "the programs in tests/programs"),
+    "cyclonedx-python-lib": ("Apache-2.0", "the bill of materials of a release"),
     "dask": ("BSD-3-Clause", "the examples of docs/spark-and-dask.md"),
     "flatbuffers": ("Apache-2.0", "custom options"),
     "google-re2": ("BSD-3-Clause", "regular expressions, as TensorFlow reads them"),

@@ -149,7 +149,11 @@ def test_the_site_is_published_by_what_builds_it_in_a_clone() -> None:
 def test_a_release_publishes_what_was_built_the_core_last_and_a_person_allows_it() -> None:
     jobs = workflow("release.yml")["jobs"]
     assert 'python -m scripts.packages dist --tag "$GITHUB_REF_NAME"' in commands("release.yml")
-    assert any("pip install" in command and "ziglang" in command for command in commands("release.yml"))
+    assert any(
+        "pip install" in command and "ziglang" in command and "cyclonedx" in command for command in commands("release.yml")
+    )
+    assert "python -m scripts.packages again && diff -r dist again" in commands("release.yml")
+    assert commands("release.yml")[-1] == "python -m scripts.release_files dist"
     assert jobs["publish"]["needs"] == "build"
     assert jobs["publish"]["environment"] == "pypi"
     published = [step["with"]["packages-dir"] for step in jobs["publish"]["steps"] if "pypi-publish@" in step["uses"]]

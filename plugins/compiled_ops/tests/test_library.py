@@ -149,3 +149,22 @@ def test_fingerprints_are_the_same_in_every_process() -> None:
         run_child([sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}).stdout for seed in ("0", "1", "2")
     }
     assert len(found) == 1
+
+
+def test_a_kernel_s_machine_code_is_the_same_whatever_was_compiled_before() -> None:
+    pytest.importorskip("numba")
+    code = """if True:
+        import hashlib
+        from oplet_compiled_ops.compiling.machine_code import object_of
+        from oplet_compiled_ops.compiling.members import kernels_of
+        from oplet_compiled_ops.compiling.numba_ir import ir_of
+        from oplet_compiled_ops.library.levels import LEVELS, using
+        level = LEVELS["x86-64-v3"]
+        some = [kernel for kernel in kernels_of(level) if kernel.name.startswith("threads_")][:3]
+        with using(level):
+            for kernel in [*some, *some[::-1]]:
+                print(kernel.name, hashlib.sha256(object_of(ir_of(kernel), level, "x86_64-unknown-linux-gnu")).hexdigest())
+        """
+    lines = run_child([sys.executable, "-c", code]).stdout.splitlines()
+    assert len(lines) == 6
+    assert lines[:3] == lines[:2:-1]

@@ -90,9 +90,12 @@ def _call(builder: Any, context: Any, description: Any, arguments: list[Any]) ->
 
 
 def _alone(module: Any, exported: set[str]) -> str:
-    """Return the IR of a module of which only some functions can be seen from outside, so that the others are inlined or dropped."""
+    """Return the IR of a module of which only some functions can be seen from outside, so that the others are inlined or dropped.
+
+    These are numbered: numba's names count what the process compiled before, and a library's bytes must not hang on that.
+    """
     copy = llvm.parse_assembly(str(module))
-    for each in (*copy.functions, *copy.global_variables):
+    for number, each in enumerate((*copy.functions, *copy.global_variables)):
         if not each.is_declaration and each.name not in exported:
-            each.linkage = "internal"
+            each.linkage, each.name = "internal", f"inner.{number}"
     return str(copy)
