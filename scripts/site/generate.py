@@ -81,6 +81,7 @@ def main() -> None:
         "    * [Changes](changelog.md)",
         "    * [Contributing](contributing.md)",
         "    * [Adding a package to the directory](directory-entries.md)",
+        "    * [Code of conduct](code-of-conduct.md)",
         "    * [Security](security.md)",
     ]
     _write("SUMMARY.md", "\n".join(navigation) + "\n")
