@@ -68,7 +68,7 @@ GUIDES: dict[str, list[str]] = {
         "decisions/0006-plans-on-disk.md",
         "decisions/0007-five-packages.md",
     ],
-    "About": ["directory.md", "versions.md", "licences.md"],
+    "About": ["packages.md", "directory.md", "versions.md", "licences.md"],
 }
 
 #: Files beside docs/ that are pages too.

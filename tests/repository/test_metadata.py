@@ -106,3 +106,19 @@ def test_wheels_and_source_distributions_carry_these_licences(tmp_path: Path) ->
         assert {name.partition(".dist-info/licenses/")[2] for name in names if ".dist-info/licenses/" in name} == files
         with tarfile.open(sdist) as packed:
             assert files <= {name.partition("/")[2] for name in packed.getnames()}
+
+
+def test_the_page_of_packages_names_each_of_them_and_what_the_extras_ask_for() -> None:
+    page = (ROOT / "docs/packages.md").read_text("utf-8")
+    names = {project(folder)["name"] for folder in packages.folders()} - {"oplet"}
+    whom, _, extras = page.partition("\n## What the extras ask for\n")
+    # Those that an extra of the core stands for are named by it.
+    by_extra = {"oplet-builtin-ops", "oplet-compiled-ops", "oplet-tools", "oplet-build"}
+    assert set(re.findall(r"`(oplet-[\w-]+)`", whom)) >= names - by_extra
+    assert set(re.findall(r"`(oplet-[\w-]+)`", page)) <= names
+    told = {
+        extra: re.findall(r"`([\w-]+)`", listed) for extra, listed in re.findall(r"^\| `(\w+)` \| (.*) \|$", extras, re.MULTILINE)
+    }
+    asked = project(ROOT / "core")["optional-dependencies"]
+    assert told == {extra: [re.split(r"[<>=]", text)[0] for text in texts] for extra, texts in asked.items()}
+    assert set(re.findall(r'`"oplet\[(\w+)\]"`', whom)) == asked.keys()
