@@ -70,7 +70,14 @@ def _details(entry: Mapping[str, Any], oplet: str) -> Iterator[str]:
         else:
             yield f"- **{_count(kind, names)}**"
             with_versions = " and their versions" if isinstance(names, dict) else ""
-            folded += ["", f"<details><summary>{_count(kind, names)}{with_versions}</summary>", "", told, "", "</details>"]
+            folded += [
+                "",
+                f'<details markdown="1"><summary>{_count(kind, names)}{with_versions}</summary>',
+                "",
+                told,
+                "",
+                "</details>",
+            ]
     if not entry.get("advised", True):
         yield "- Messages advise another package for these."
     yield from folded

@@ -122,3 +122,14 @@ def test_the_page_of_packages_names_each_of_them_and_what_the_extras_ask_for() -
     asked = project(ROOT / "core")["optional-dependencies"]
     assert told == {extra: [re.split(r"[<>=]", text)[0] for text in texts] for extra, texts in asked.items()}
     assert set(re.findall(r'`"oplet\[(\w+)\]"`', whom)) == asked.keys()
+
+
+@each
+def test_a_readme_begins_with_what_the_package_is_for_and_how_it_is_installed(folder: Path) -> None:
+    lines = (folder / "README.md").read_text("utf-8").splitlines()
+    assert lines[0] == f"# {project(folder)['name']}"
+    assert lines[1] == ""
+    assert re.match(r"[A-Z`.]", lines[2]), "a sentence says what the package is for"
+    first = "\n".join(lines[2:]).partition("\n\n")[0]
+    assert first.endswith((".", ":")), first
+    assert any("pip install" in line for line in lines[2:32])
