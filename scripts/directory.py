@@ -18,8 +18,9 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
+from email.message import Message
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -216,10 +217,10 @@ def _installed(package: str) -> dict[str, Any]:
         distribution = metadata.distribution(package)
     except metadata.PackageNotFoundError:
         raise SystemExit(f"{package} is not installed: pip install {package}, or its folder.") from None
-    about = distribution.metadata
+    about = cast(Message, distribution.metadata)  # the actual class, of which the declared protocol has fewer methods
     urls = [value.partition(",")[2].strip() for value in about.get_all("Project-URL") or ()]
     return {
-        "package": canonicalize_name(about["Name"]),
+        "package": canonicalize_name(str(about["Name"])),
         "summary": about.get("Summary") or "",
         "keeper": about.get("Author") or about.get("Maintainer") or about.get("Author-email") or "",
         "source": next((url for url in urls if url.startswith("https://")), ""),
@@ -265,8 +266,8 @@ def _write_own() -> None:
     for project in sorted(ROOT.glob("plugins/*/pyproject.toml")):
         found = facts(project.parent)
         path = FOLDER / f"{found['package']}.toml"
-        there = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
-        kept = {key: there[key] for key in ("keeper", "parity", "advised", "families") if key in there}
+        there: dict[str, Any] = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+        kept: dict[str, Any] = {key: there[key] for key in ("keeper", "parity", "advised", "families") if key in there}
         path.write_text(text({**found, **kept}), "utf-8")
 
 

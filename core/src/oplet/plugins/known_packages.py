@@ -64,7 +64,9 @@ def known_ops() -> dict[str | Composite, str]:
     Names must match exactly: another `SignalX` is not from this project, and advice must not name packages by a guess, which may belong
     to anybody.
     """
-    return {**_by_name("ops"), **{Composite(name): package for name, package in _by_name("composites").items()}}
+    found: dict[str | Composite, str] = dict(_by_name("ops").items())
+    found.update((Composite(name), package) for name, package in _by_name("composites").items())
+    return found
 
 
 def known_distribution(op: Op) -> str:
