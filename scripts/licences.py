@@ -339,7 +339,7 @@ def page() -> str:
         "",
     ]
     lines += ["| library | licence | part of |", "|---|---|---|"]
-    lines += [f"| {library.package} | {library.licence} | `oplet` |" for library in LIBRARIES]
+    lines += [f"| {library.package} | {library.licence} | `oplet-tools` |" for library in LIBRARIES]
     lines += ["", "## Exceptions", "", "| package | licence | why it fits |", "|---|---|---|"]
     lines += [f"| {name} | {licence} | {why} |" for name, (licence, why) in sorted(EXCEPTIONS.items())]
     return "\n".join(lines) + "\n"

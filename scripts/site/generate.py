@@ -80,6 +80,8 @@ def main() -> None:
         "* Project",
         "    * [Changes](changelog.md)",
         "    * [Contributing](contributing.md)",
+        "    * [Adding a package to the directory](directory-entries.md)",
+        "    * [Code of conduct](code-of-conduct.md)",
         "    * [Security](security.md)",
     ]
     _write("SUMMARY.md", "\n".join(navigation) + "\n")

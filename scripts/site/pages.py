@@ -68,7 +68,7 @@ GUIDES: dict[str, list[str]] = {
         "decisions/0006-plans-on-disk.md",
         "decisions/0007-five-packages.md",
     ],
-    "About": ["licences.md"],
+    "About": ["packages.md", "directory.md", "versions.md", "licences.md"],
 }
 
 #: Files beside docs/ that are pages too.
@@ -77,6 +77,8 @@ BESIDE = {
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
     "CONTRIBUTING.md": "contributing.md",
+    "CODE_OF_CONDUCT.md": "code-of-conduct.md",
+    "directory/README.md": "directory-entries.md",
 }
 
 

@@ -47,7 +47,9 @@ HERE = {
     "docs/plugins.md",
     "docs/quantization.md",
     "docs/reliability.md",
+    "plugins/builtin_ops/README.md",
     "plugins/compiled_model/README.md",
+    "plugins/compiled_ops/README.md",
     "plugins/predictor/README.md",
     "plugins/testing/README.md",
 }
@@ -139,10 +141,21 @@ def test_the_pages_of_the_packages_run_in_a_clone(monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(ROOT)
     run_blocks(ROOT / "core" / "README.md")
     assert capsys.readouterr().out == "(1, 10)\n"
+    run_blocks(ROOT / "plugins" / "builtin_ops" / "README.md")
+    assert capsys.readouterr().out == "int8\n"
     run_blocks(ROOT / "plugins" / "predictor" / "README.md")
     assert capsys.readouterr().out == "{'probabilities': (100, 10)}\n"
     found = run_blocks(ROOT / "plugins" / "testing" / "README.md")
     assert first_failure(found["TestContract"]()) == ""
+
+
+def test_the_page_of_the_compiled_kernels_runs_in_a_clone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("oplet_compiled_ops", reason="oplet-compiled-ops is not installed")
+    monkeypatch.chdir(ROOT)
+    run_blocks(ROOT / "plugins" / "compiled_ops" / "README.md")
+    assert capsys.readouterr().out == "oplet-compiled-ops\n"
 
 
 @pytest.mark.parametrize("page", ["cookbook.md", "migrating.md"])

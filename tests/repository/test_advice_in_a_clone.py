@@ -73,6 +73,8 @@ def test_what_the_package_requires_of_the_project_is_advised_with_it(clone: Path
         ("oplet-serve", "", ["oplet-predictor", "oplet-tools", "oplet-serve"]),
         ("oplet", "cli", ["oplet-predictor", "oplet-tools", "oplet"]),
         ("oplet", "build", ["oplet-predictor", "oplet-tools", "oplet-build", "oplet"]),
+        ("oplet", "fast", ["oplet-builtin-ops", "oplet-compiled-ops", "oplet"]),
+        ("oplet", "ops", ["oplet-builtin-ops", "oplet"]),
         ("oplet", "", ["oplet"]),
     ):
         found = [is_project(target) for target in targets(install_commands.install_command(package, extra))]

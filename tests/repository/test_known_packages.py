@@ -1,11 +1,14 @@
-"""Advice names the packages of this release, and nobody else's: what messages tell users to install must be ours."""
+"""Advice names the packages of the directory of plugins, and no others: what messages tell users to install was looked at."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
-from scripts import known_ops
+from scripts import directory
+from scripts.directory_page import page
+from scripts.packages import version
 from scripts.requirements import tomllib
 from tests.every_package import not_installed
 from tests.places import ROOT, name_of
@@ -13,14 +16,26 @@ from tests.places import ROOT, name_of
 from oplet import Composite, PluginManager, companions
 from oplet.errors import DelegateLoadError
 from oplet.plugins import install_commands, known_packages
-from oplet_tools.cli import plugin_commands
 
 FOLDERS = sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
 
 
+def test_the_data_and_the_page_are_made_of_the_directory() -> None:
+    found, oplet = directory.entries(), version()
+    assert directory.DATA.read_text("utf-8") == directory.data(found, oplet), "run python -m scripts.directory"
+    assert directory.PAGE.read_text("utf-8") == page(found, oplet), "run python -m scripts.directory"
+
+
 @pytest.mark.skipif(bool(not_installed(ROOT)), reason="not all packages are installed: pip install -r requirements-dev.txt")
-def test_the_list_is_what_the_packages_of_this_repository_register() -> None:
-    assert known_ops.LIST.read_text() == known_ops.text(), "run python -m scripts.known_ops"
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_entry_of_a_package_is_what_it_says_of_itself_and_registers(folder: Path) -> None:
+    said = directory.entries()[name_of(folder)]
+    assert {key: said[key] for key in said if key not in ("parity", "advised", "families")} == directory.facts(folder), (
+        "run python -m scripts.directory --own"
+    )
+
+
+def test_an_op_is_advised_by_its_whole_name() -> None:
     packages = known_packages.known_ops()
     assert packages["Atan"] == "oplet-atan-op"
     assert packages[Composite("odml.scaled_dot_product_attention")] == "oplet-builtin-ops"
@@ -34,8 +49,9 @@ def test_an_op_of_a_family_that_no_kernel_is_known_for_is_that_of_the_family_s_p
 
 def test_every_package_that_is_advised_has_its_source_where_the_advice_says() -> None:
     names = {name_of(folder): folder.name for folder in FOLDERS}
-    for package in {known_packages.BUILTIN_OPS, *known_packages.known_ops().values(), *known_packages._FAMILIES.values()}:
-        assert f"plugins/{names[package]} in" in known_packages.package_origin(package)
+    assert known_packages.known().keys() == names.keys()
+    for package, folder in names.items():
+        assert f"plugins/{folder} in" in known_packages.package_origin(package)
 
 
 @pytest.mark.parametrize("name", ["Signal", "SignalBoost", "signalrfft", "SignalRfft2", "Atan2", "Mfcc ", ""])
@@ -49,7 +65,9 @@ def test_a_command_of_a_package_that_is_not_installed_is_advised_by_who_brings_i
         for plugin in ROOT.glob("plugins/*/src/*/plugin.py")
         for name in re.findall(r"registry\.add\(\s*[\"]([\w-]+)", plugin.read_text("utf-8"))
     }
-    assert brought == plugin_commands.KNOWN
+    assert {name: known_packages.known_command(name) for name in brought} == brought
+    assert len(brought) > 3
+    assert known_packages.known_command("nobodys") == ""
 
 
 def test_a_companion_that_is_not_installed_is_advised_by_who_brings_it() -> None:
@@ -61,7 +79,19 @@ def test_a_companion_that_is_not_installed_is_advised_by_who_brings_it() -> None
 
 
 def test_every_package_of_the_repository_is_known_as_the_project_s() -> None:
-    assert {"oplet", *map(name_of, FOLDERS)} == known_packages.PACKAGES
+    for package in ("oplet", *map(name_of, FOLDERS)):
+        assert known_packages.is_ours(package), "run python -m scripts.directory --own"
+    assert not known_packages.is_ours("oplet-nobodys")
+
+
+def test_a_package_of_somebody_else_is_advised_with_its_keeper_and_from_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = {"keeper": "Waves Ltd", "source": "https://example.com/waves", "ops": ["Wave"]}
+    monkeypatch.setattr(known_packages, "known", lambda: {"waves": theirs})
+    monkeypatch.setattr(known_packages, "_by_name", known_packages._by_name.__wrapped__)
+    monkeypatch.setattr(known_packages, "NAMES_ARE_OURS", False)
+    assert PluginManager(entry_points=[]).advice("Wave") == (
+        "Install the package that brings Wave (of Waves Ltd, https://example.com/waves): pip install waves."
+    )
 
 
 def test_a_delegate_that_is_not_installed_is_advised_by_who_brings_it() -> None:
@@ -71,7 +101,7 @@ def test_a_delegate_that_is_not_installed_is_advised_by_who_brings_it() -> None:
         for name in re.findall(r"registry\.add\(\"([\w-]+)", source.read_text("utf-8"))
     }
     assert len(brought) > 3
-    assert brought == known_packages.DELEGATES
+    assert {name: known_packages.known_delegate(name) for name in brought} == brought
     for name, package in brought.items():
         with pytest.raises(DelegateLoadError, match=f"{package} brings it and is not installed, .*: pip install {package}"):
             PluginManager(entry_points=[]).registry().find(name)
@@ -79,7 +109,7 @@ def test_a_delegate_that_is_not_installed_is_advised_by_who_brings_it() -> None:
 
 def test_no_message_asks_an_index_for_a_name_that_is_not_ours_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_packages, "NAMES_ARE_OURS", False)
-    for package in known_packages.PACKAGES:
+    for package in known_packages.known():
         assert "PyPI" not in known_packages.package_origin(package)
         for options in ({}, {"upgrade": True}, {"version": "1.0"}, {"extra": "cli"}):
             command = install_commands.install_command(package, **options)

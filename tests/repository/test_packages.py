@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 from scripts import packages, stubs
 from scripts.requirements import ROOT, tomllib
@@ -81,10 +82,15 @@ def test_a_plugin_states_the_range_of_oplet_that_it_is_written_for(folder: Path)
 
 def test_the_extras_of_the_core_ask_for_packages_of_its_own_version() -> None:
     extras = tables(FOLDERS[0])["project"]["optional-dependencies"]
-    assert {extra: [Requirement(text).name for text in texts] for extra, texts in extras.items()} == {
+    names = {extra: [Requirement(text).name for text in texts] for extra, texts in extras.items()}
+    everything = names.pop("all")
+    assert names == {
         "build": ["oplet-build"],
         "cli": ["oplet-tools"],
+        "fast": ["oplet-builtin-ops", "oplet-compiled-ops"],
+        "ops": ["oplet-builtin-ops"],
     }
+    assert {name for listed in names.values() for name in listed} < set(everything)
     are_of_this_version([Requirement(text) for texts in extras.values() for text in texts])
 
 
@@ -92,6 +98,36 @@ def test_the_core_alone_requires_nothing_of_tools() -> None:
     required = [Requirement(text).name for text in tables(FOLDERS[0])["project"]["dependencies"]]
     assert required == ["flatbuffers", "importlib-metadata", "ml_dtypes", "numpy", "pluggy"]
     assert "scripts" not in tables(FOLDERS[0])["project"]
+
+
+#: What packages without heavy requirements require, besides packages of this repository.
+LIGHT = {
+    "flatbuffers",
+    "google-re2",
+    "hatchling",
+    "importlib-metadata",
+    "ml-dtypes",
+    "numpy",
+    "pillow",
+    "pluggy",
+    "rich",
+    "typer",
+}
+#: Packages without heavy requirements that "all" leaves out: one is there to be copied, the others answer for other packages.
+LEFT_OUT = {"oplet-example-delegate", "oplet-litert-shim", "oplet-model-explorer"}
+
+
+def test_the_extra_all_has_every_package_without_heavy_requirements() -> None:
+    projects = {tables(folder)["project"]["name"]: tables(folder)["project"] for folder in FOLDERS}
+    required = {
+        name: {canonicalize_name(Requirement(text).name) for text in project["dependencies"]}
+        for name, project in projects.items()
+    }
+    heavy = {name for name, others in required.items() if others - LIGHT - projects.keys()}
+    while more := {name for name, others in required.items() if others & heavy} - heavy:
+        heavy |= more
+    everything = {Requirement(text).name for text in projects["oplet"]["optional-dependencies"]["all"]}
+    assert everything == projects.keys() - heavy - LEFT_OUT - {"oplet"}
 
 
 def are_of_this_version(ours: list[Requirement]) -> None:

@@ -77,6 +77,7 @@ _HOMES = {
     "family_distribution": "oplet.plugins.known_packages",
     "install_command": "oplet.plugins.install_commands",
     "install_first": "oplet.plugins.install_commands",
+    "known_command": "oplet.plugins.known_packages",
     "known_distribution": "oplet.plugins.known_packages",
     "manager_of": "oplet.runtime.loading",
     "normalised": "oplet.plugins.selection",

@@ -49,6 +49,7 @@ from oplet.plugins.install_commands import install_command as install_command
 from oplet.plugins.install_commands import install_first as install_first
 from oplet.plugins.known_packages import BUILTIN_OPS as BUILTIN_OPS
 from oplet.plugins.known_packages import family_distribution as family_distribution
+from oplet.plugins.known_packages import known_command as known_command
 from oplet.plugins.known_packages import known_distribution as known_distribution
 from oplet.plugins.manager import GROUP as GROUP
 from oplet.plugins.manager import default_manager as default_manager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from oplet.ops.serving.entry import Op, op_label
 from oplet.plugins.custom_op_makers import maker_of
-from oplet.plugins.known_packages import DELEGATES, NATIVE_OPS, known_distribution, package_origin
+from oplet.plugins.known_packages import NATIVE_OPS, known_delegate, known_distribution, package_origin
 from oplet.plugins.plugin import Plugin
 from oplet.plugins.selection import normalised
 
@@ -66,14 +66,15 @@ def no_opener(path: str, plugins: Sequence[Plugin]) -> str:
 
 
 def delegate_advice(name: str) -> str:
-    """Return which package of this project brings a delegate that is not installed, and how to install it; "" if none is known. The result ends
-    a sentence.
+    """Return which package of the directory brings a delegate that is not installed, and how to install it; "" if none is known. The result
+    ends a sentence.
     """
-    if name not in DELEGATES:
+    package = known_delegate(name)
+    if not package:
         return ""
     from oplet.plugins.install_commands import install_command
 
-    return f"{DELEGATES[name]} brings it and is not installed, or is switched off; install it: {install_command(DELEGATES[name])}"
+    return f"{package} brings it and is not installed, or is switched off; install it: {install_command(package)}"
 
 
 def no_loader(plugins: Sequence[Plugin]) -> str:

@@ -45,7 +45,7 @@ def install_command(package: str, extra: str = "", *, upgrade: bool = False, ver
     if extra:
         wanted[-1] = f"{wanted[-1]}[{extra}]"
     first = "with the clone up to date, " if upgrade and folders else ""
-    from_wheels = not folders and package in known_packages.PACKAGES and not known_packages.NAMES_ARE_OURS
+    from_wheels = not folders and known_packages.is_ours(package) and not known_packages.NAMES_ARE_OURS
     source = "--no-index --find-links WHEELS " if from_wheels else ""
     return (
         f"{first}pip install {'--upgrade ' if upgrade else ''}{source}{' '.join(map(_quoted, wanted))}{_WHEELS if source else ''}"

@@ -1,20 +1,26 @@
-"""Packages that are known to provide an operator, for advice in messages."""
+"""Packages that are known to provide an operator, a delegate or a command, for advice in messages.
+
+They are those of the directory of plugins (`directory/` in the repository); `known_packages.json` is made of it by
+`python -m scripts.directory`.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from oplet.ops.composite import Composite
 from oplet.ops.serving.entry import Op
 
 __all__ = [
     "BUILTIN_OPS",
-    "DELEGATES",
     "NAMES_ARE_OURS",
     "NATIVE_OPS",
-    "PACKAGES",
     "family_distribution",
+    "is_ours",
+    "known",
+    "known_command",
+    "known_delegate",
     "known_distribution",
     "known_ops",
     "package_origin",
@@ -30,83 +36,72 @@ NATIVE_OPS: Final = "oplet-native-ops"
 #: may be anybody's; RELEASING.md says who changes this, and when.
 NAMES_ARE_OURS = False
 
-#: All packages of this project.
-PACKAGES: Final = frozenset(
-    (
-        "oplet",
-        "oplet-atan-op",
-        "oplet-beam",
-        "oplet-build",
-        "oplet-builtin-ops",
-        "oplet-compiled-model",
-        "oplet-compiled-ops",
-        "oplet-coral-ops",
-        "oplet-example-delegate",
-        "oplet-flex-delegate",
-        "oplet-flex-ops",
-        "oplet-larq-ops",
-        "oplet-litert-delegate",
-        "oplet-litert-shim",
-        "oplet-lm",
-        "oplet-mediapipe-ops",
-        "oplet-model-explorer",
-        "oplet-native-ops",
-        "oplet-openvino-delegate",
-        "oplet-predictor",
-        "oplet-ray",
-        "oplet-serve",
-        "oplet-signal-ops",
-        "oplet-testing",
-        "oplet-text-ops",
-        "oplet-tools",
-        "oplet-xla-delegate",
-    )
-)
-
-#: Delegates of this project by name, and their packages.
-DELEGATES: Final = {
-    "example": "oplet-example-delegate",
-    "flex": "oplet-flex-delegate",
-    "litert": "oplet-litert-delegate",
-    "openvino": "oplet-openvino-delegate",
-    "xla": "oplet-xla-delegate",
-}
-
-#: Families of custom ops: what the names begin with, and the package that serves all of them.
-_FAMILIES: Final = {"Flex": "oplet-flex-delegate", "TFText>": "oplet-text-ops"}
+#: Where a package of this project has its source; an address is another project's.
+_FOLDERS: Final = "plugins/"
 
 
 @lru_cache(maxsize=1)
+def known() -> dict[str, dict[str, Any]]:
+    """Map each package of the directory to what it brings: "source" and "keeper", and lists of names: "ops", "composites", "families",
+    "delegates", "commands".
+    """
+    import json
+    from pkgutil import get_data  # imported late: running a model does not need it
+
+    found: dict[str, dict[str, Any]] = json.loads(get_data(__name__, "known_packages.json") or b"{}")
+    return found
+
+
+@lru_cache(maxsize=8)
+def _by_name(kind: str) -> dict[str, str]:
+    """Map each name of a kind, such as "delegates", to the package that brings it."""
+    return {name: package for package, brought in known().items() for name in brought.get(kind, ())}
+
+
 def known_ops() -> dict[str | Composite, str]:
-    """Map each known custom op and composite to the package of this release that serves it, from `known_ops.txt` (written by
-    `python -m scripts.known_ops`).
+    """Map each known custom op and composite to the package that serves it.
 
     Names must match exactly: another `SignalX` is not from this project, and advice must not name packages by a guess, which may belong
     to anybody.
     """
-    from pkgutil import get_data  # imported late: running a model does not need it
-
-    found: dict[str | Composite, str] = {}
-    for line in (get_data(__name__, "known_ops.txt") or b"").decode().splitlines():
-        kind, name, package = line.split()
-        found[Composite(name) if kind == "composite" else name] = package
+    found: dict[str | Composite, str] = dict(_by_name("ops").items())
+    found.update((Composite(name), package) for name, package in _by_name("composites").items())
     return found
 
 
 def known_distribution(op: Op) -> str:
     """Return the pip package that is known to provide `op`; "" if none is."""
-    if isinstance(op, (str, Composite)):
-        return known_ops().get(op) or (family_distribution(op) if isinstance(op, str) else "")
+    if isinstance(op, Composite):
+        return _by_name("composites").get(op.name, "")
+    if isinstance(op, str):
+        return _by_name("ops").get(op) or family_distribution(op)
     return BUILTIN_OPS
 
 
 def family_distribution(op: str) -> str:
     """Return the pip package that is known to provide all custom ops with this one's prefix (such as "Flex"); "" if none is."""
-    return next((package for prefix, package in _FAMILIES.items() if op.startswith(prefix)), "")
+    return next((package for prefix, package in _by_name("families").items() if op.startswith(prefix)), "")
+
+
+def known_delegate(name: str) -> str:
+    """Return the pip package that is known to bring the delegate `name`; "" if none is."""
+    return _by_name("delegates").get(name, "")
+
+
+def known_command(name: str) -> str:
+    """Return the pip package that is known to bring the subcommand `name` of `oplet`; "" if none is."""
+    return _by_name("commands").get(name, "")
+
+
+def is_ours(package: str) -> bool:
+    """Return whether a package is one of this project."""
+    return package == "oplet" or known().get(package, {}).get("source", "").startswith(_FOLDERS)
 
 
 def package_origin(package: str) -> str:
-    """Describe where a package of this project comes from, in words for messages."""
-    folder = package.removeprefix("oplet-").replace("-", "_")
+    """Describe where a package of the directory comes from, in words for messages."""
+    entry = known()[package]
+    if not is_ours(package):
+        return f"of {entry['keeper']}, {entry['source']}"
     place = "on PyPI or " if NAMES_ARE_OURS else ""
-    return f"of the oplet project, {place}plugins/{folder} in its repository"
+    return f"of the oplet project, {place}{entry['source']} in its repository"

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from oplet.errors import PluginError
 from oplet.texts import logger_of
+from oplet.toolkit import known_command
 from oplet_tools.cli.settings import Settings
 
 if TYPE_CHECKING:
     from oplet import CommandRegistry, PluginManager
     from oplet.toolkit import CommandEntry
 
-__all__ = ["KNOWN", "Command", "Commands"]
-
-#: Commands that packages of this project bring, for advice where they are not installed or switched off.
-KNOWN: Final = {
-    "build": "oplet-build",
-    "chat": "oplet-lm",
-    "native": "oplet-native-ops",
-    "select": "oplet-build",
-    "serve": "oplet-serve",
-}
+__all__ = ["Command", "Commands"]
 
 _FOUND = "oplet.commands"
 _PLUGINS = "oplet.plugins"
@@ -58,8 +50,8 @@ class Commands(TyperGroup):
 
     def resolve_command(self, context: Any, args: list[str]) -> Any:
         name = args[0]
-        if name in KNOWN and not context.resilient_parsing and self.get_command(context, name) is None:
-            context.fail(f"No such command '{name}': {self._absence(context, KNOWN[name])}.")
+        if not context.resilient_parsing and self.get_command(context, name) is None and (package := known_command(name)):
+            context.fail(f"No such command '{name}': {self._absence(context, package)}.")
         return super().resolve_command(context, args)
 
     def list_commands(self, context: Any) -> list[str]:
