@@ -36,7 +36,7 @@ class TypeLimit(Record):
             if tensor is not None and tensor.type not in self.types:
                 name = node.composite_name or node.op_name
                 build = f"{name} of {self.build}" if self.build else name
-                names = ", ".join(type.name for type in self.types)
+                names = ", ".join(type.name for type in sorted({*self.types}))
                 decline(f"{build} was built for {names} only, and {tensor} is {tensor.type.name}; {self.remedy or REBUILD}.")
 
     def applied_to(self, registration: Registration) -> Registration:
