@@ -13,7 +13,7 @@ import mkdocs_gen_files
 import typer
 from typer.cli import get_docs_for_click
 
-import oplet
+import oplet.interpreter
 from oplet_tools.cli.app import app
 from scripts.site.links import relinked
 from scripts.site.pages import BESIDE, GUIDES, ROOT, packages, shown_at
@@ -130,15 +130,20 @@ def _name_pages() -> Iterator[str]:
             continue
         page, title = _ROOMS[oplet._HOMES[name].split(".")[1]]
         titles[page] = title
-        names.setdefault(page, []).append(name)
+        names.setdefault(page, []).append(f"oplet.{name}")
+    names["running"] += [f"oplet.interpreter.{name}" for name in oplet.interpreter.__all__ if name not in oplet.__all__]
     for page, title in titles.items():
-        entries = "".join(f"::: oplet.{name}\n\n" for name in sorted(names[page], key=_place))
-        _write(f"reference/{page}.md", f"# {title}\n\nPublic names of `oplet`; each is imported from there.\n\n{entries}")
+        entries = "".join(f"::: {name}\n\n" for name in sorted(names[page], key=_place))
+        _write(
+            f"reference/{page}.md",
+            f"# {title}\n\nPublic names of `oplet` and `oplet.interpreter`; each is imported from there.\n\n{entries}",
+        )
         yield f"    * [{title}](reference/{page}.md)"
 
 
 def _place(name: str) -> tuple[int, str]:
     """The place of a name on its page: what most programs need first, then all others by name."""
+    name = name.rpartition(".")[2]
     return _FIRST.index(name) if name in _FIRST else len(_FIRST), name.lower()
 
 

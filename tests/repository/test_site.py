@@ -124,7 +124,7 @@ def test_signatures_are_broken_into_lines(site: Path) -> None:
     lines = unescape(re.sub(r"<[^>]+>", "", signature)).splitlines()
     assert len(lines) > 10
     assert max(map(len, lines)) <= 100
-    assert text.index('id="oplet.SignatureRunner"') < text.index('id="oplet.InterpreterWithCustomOps"')
+    assert text.index('id="oplet.interpreter.SignatureRunner"') < text.index('id="oplet.interpreter.InterpreterWithCustomOps"')
     tasks = (site / "reference" / "oplet_predictor-asynchronous.html").read_text("utf-8")
     assert 'id="oplet_predictor.asynchronous.async_runner.AsyncSignatureRunner"' in tasks
 

@@ -12,7 +12,7 @@ import ai_edge_litert.interpreter as litert
 import numpy as np
 import pytest
 
-import oplet
+import oplet.interpreter
 from oplet import MutableOpResolver, Registration
 from oplet.builder import ModelBuilder
 from oplet.schema import options as o
@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 Engine = Any
 
 
-@pytest.fixture(params=[litert, oplet], ids=["litert", "oplet"])
+@pytest.fixture(params=[litert, oplet.interpreter], ids=["litert", "oplet"])
 def engine(request: pytest.FixtureRequest) -> Engine:
     """A module with the interpreter's names."""
     return request.param
@@ -167,9 +167,9 @@ def test_functions_register_operators() -> None:
         calls.append(ops)
         ops.add_custom("Nothing", Registration(invoke=lambda context, node: None))
 
-    assert oplet.InterpreterWithCustomOps([register], model_content=turning())._safe_to_run()
+    assert oplet.interpreter.InterpreterWithCustomOps([register], model_content=turning())._safe_to_run()
     assert len(calls) == 1
-    assert oplet.InterpreterWithCustomOps(model_content=turning())._safe_to_run()
+    assert oplet.interpreter.InterpreterWithCustomOps(model_content=turning())._safe_to_run()
 
 
 #: What is done, and what LiteRT says to it.

@@ -10,7 +10,6 @@ from oplet.delegates.delegate import largest_partitions as largest_partitions
 from oplet.delegates.partition import NodeSubset as NodeSubset
 from oplet.delegates.registry import DelegateRegistry as DelegateRegistry
 from oplet.hookimpl import hookimpl as hookimpl
-from oplet.interpreter import InterpreterWithCustomOps as InterpreterWithCustomOps
 from oplet.model.builders.model_builder import ModelBuilder as ModelBuilder
 from oplet.model.files.atomic_write import write_atomically as write_atomically
 from oplet.model.files.cache_folder import CacheFolder as CacheFolder
@@ -23,7 +22,6 @@ from oplet.ops.context import Context as Context
 from oplet.ops.context import ensure_type as ensure_type
 from oplet.ops.ensure import decline as decline
 from oplet.ops.ensure import ensure as ensure
-from oplet.ops.ensure import ensure_eq as ensure_eq
 from oplet.ops.ensure import ensure_fits as ensure_fits
 from oplet.ops.node import Node as Node
 from oplet.ops.serving.absorbing import UnforeseenShapeError as UnforeseenShapeError
@@ -40,7 +38,6 @@ from oplet.ops.serving.registration import Registration as Registration
 from oplet.ops.serving.resolver import MutableOpResolver as MutableOpResolver
 from oplet.ops.serving.resolver import OpResolver as OpResolver
 from oplet.ops.serving.type_limits import TypeLimit as TypeLimit
-from oplet.ops.serving.type_limits import limited as limited
 from oplet.ops.serving.work import Work as Work
 from oplet.ops.serving.work import WorkTable as WorkTable
 from oplet.ops.tensor import Allocation as Allocation
@@ -54,7 +51,6 @@ from oplet.runtime.describe.profiler import Profiler as Profiler
 from oplet.runtime.interpreter import Interpreter as Interpreter
 from oplet.runtime.interpreter import OpResolverType as OpResolverType
 from oplet.runtime.limits import Limits as Limits
-from oplet.runtime.signature_runner import SignatureRunner as SignatureRunner
 from oplet.schema.enums import BuiltinOperator as BuiltinOperator
 from oplet.schema.enums import TensorType as TensorType
 from oplet_predictor import Predictor as Predictor

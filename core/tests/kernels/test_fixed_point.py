@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from oplet import TensorType
 from oplet.kernels import fixed_point as fp
-from oplet.kernels.activations import activation_range, apply_activation
+from oplet.kernels.activations import activation_range
 from oplet.schema.enums import ActivationFunctionType as Act
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -123,11 +123,3 @@ def test_activations_become_clamps(
     activation: Act, type: TensorType, scale: float, zero_point: int, expected: tuple[int, int]
 ) -> None:
     assert activation_range(activation, type, scale, zero_point) == expected
-
-
-def test_float_activations_work_in_place() -> None:
-    x = np.array([-2.0, 0.5, 7.0], np.float32)
-    for activation, expected in [(Act.NONE, x), (Act.RELU, [0, 0.5, 7]), (Act.RELU6, [0, 0.5, 6]), (Act.TANH, np.tanh(x))]:
-        y = x.copy()
-        apply_activation(y, activation)
-        np.testing.assert_array_equal(y, expected)

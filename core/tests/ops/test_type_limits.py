@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oplet import BuiltinOperator, Interpreter, MutableOpResolver, Registration, TensorType, TypeLimit, ensure, limited
+from oplet import BuiltinOperator, Interpreter, MutableOpResolver, Registration, TensorType, TypeLimit, ensure
 from oplet.errors import PrepareError
 from oplet_testing import Spec, one_op_model
 
@@ -53,7 +53,7 @@ def resolver(registration, **arguments):
 @pytest.mark.parametrize("omitted", [False, True])
 def test_a_limited_registration_runs_the_types_that_it_has_with_all_its_methods(lazily, omitted):
     CALLS.clear()
-    ops = resolver(TWICE, limit=ONLY_FLOAT) if lazily else resolver(limited(TWICE, [TensorType.FLOAT32], "my_app_ops 1.0"))
+    ops = resolver(TWICE, limit=ONLY_FLOAT) if lazily else resolver(ONLY_FLOAT.applied_to(TWICE))
     interpreter = Interpreter(model_content=model("float32", omitted), op_resolver=ops, plugins=[])
     interpreter.allocate_tensors()
     interpreter.set_tensor(0, np.array([1, 2], np.float32))
@@ -65,7 +65,7 @@ def test_a_limited_registration_runs_the_types_that_it_has_with_all_its_methods(
 
 @pytest.mark.parametrize("lazily", [False, True])
 def test_another_type_is_refused_and_the_message_says_what_to_do(lazily):
-    ops = resolver(TWICE, limit=ONLY_FLOAT) if lazily else resolver(limited(TWICE, [TensorType.FLOAT32], "my_app_ops 1.0"))
+    ops = resolver(TWICE, limit=ONLY_FLOAT) if lazily else resolver(ONLY_FLOAT.applied_to(TWICE))
     interpreter = Interpreter(model_content=model("int8"), op_resolver=ops, plugins=[])
     with pytest.raises(PrepareError) as error:
         interpreter.allocate_tensors()
@@ -80,15 +80,15 @@ def test_another_type_is_refused_and_the_message_says_what_to_do(lazily):
 
 
 def test_the_other_fields_stay_what_they_are():
-    made = limited(TWICE, [TensorType.INT8, TensorType.BOOL])
+    made = TypeLimit((TensorType.INT8, TensorType.BOOL)).applied_to(TWICE)
     assert made.types == (TensorType.INT8,)
     for name in ("init", "free", "bind", "invoke", "async_kernel", "profiling_string", "pure", "user_data"):
         assert getattr(made, name) == getattr(TWICE, name)
-    assert limited(Registration(bind=_bind), [TensorType.BOOL]).types == (TensorType.BOOL,)
+    assert TypeLimit((TensorType.BOOL,)).applied_to(Registration(bind=_bind)).types == (TensorType.BOOL,)
 
 
 def test_no_types_are_no_limit():
-    assert limited(TWICE, []) is TWICE
+    assert TypeLimit(()).applied_to(TWICE) is TWICE
 
 
 def test_a_limit_of_a_resolver_goes_along_to_others():

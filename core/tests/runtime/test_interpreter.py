@@ -17,7 +17,6 @@ from oplet import (
     Allocation,
     Context,
     Interpreter,
-    InterpreterWithCustomOps,
     Model,
     ModelBuilder,
     MutableOpResolver,
@@ -26,11 +25,9 @@ from oplet import (
     PluginManager,
     Profiler,
     Registration,
-    SignatureRunner,
     TensorBuilder,
     TensorType,
     ensure,
-    ensure_eq,
     ensure_type,
 )
 from oplet.errors import (
@@ -46,6 +43,7 @@ from oplet.errors import (
     UnresolvedOpError,
     ViewError,
 )
+from oplet.interpreter import InterpreterWithCustomOps, SignatureRunner
 from oplet_testing import invoke, one_op_model
 from oplet_testing.graphs import Graph, Op, graph_model
 from oplet_testing.one_op import Spec
@@ -788,10 +786,7 @@ def test_a_kernel_may_not_ask_for_memory_of_another_kind(allocation: Allocation)
         ready(served(1, "Asks"), op_resolver=ops)
 
 
-def test_the_ensure_helpers_name_what_is_wrong() -> None:
-    ensure_eq(2, 2, "the number of inputs")
-    with pytest.raises(PrepareError, match="the number of inputs is 3, it must be 2"):
-        ensure_eq(3, 2, "the number of inputs")
+def test_a_check_of_types_names_what_is_wrong() -> None:
     interpreter = make()
     tensor = interpreter._subgraphs[0].tensors[0]
     ensure_type(tensor, TensorType.INT8, TensorType.FLOAT32)

@@ -5,7 +5,7 @@ lives in the operator's package. Every module imports only `oplet.ops`, `oplet.s
 loads only modules that its kernels use.
 
     arrays          the types Array, Shape and Thunk; copies
-    operands        checks of a node's operands: their number, types, quantizations and shapes
+    operands        checks of a node's operands: their number, types and shapes
     axes            normalization of axes; integers that are the values of tensors
     shapes          output shapes known in prepare or only at run time; outputs in place of inputs
     broadcasting    the shape to which two operands broadcast
@@ -15,5 +15,5 @@ loads only modules that its kernels use.
     requantization  from accumulators to quantized outputs, as each of LiteRT's roundings defines it
     limits          loops over data that look at the clock, charged lists of numbers, memory that outlives a node's run
     strings         strings that kernels make, charged before they are made
-    options         custom options: FlexBuffers maps and structs of int32
+    options         custom options that are FlexBuffers maps
 """

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from oplet.kernels.fixed_point import clip, quantized_range
+from oplet.kernels.fixed_point import quantized_range
 from oplet.schema.enums import ActivationFunctionType, TensorType
 
-__all__ = ["CLAMPS", "activation_range", "apply_activation", "float_activation_range"]
+__all__ = ["CLAMPS", "activation_range", "float_activation_range"]
 
 _ACTIVATIONS: Final = {
     ActivationFunctionType.RELU: (0.0, math.inf),
@@ -56,14 +55,3 @@ def float_activation_range(activation: ActivationFunctionType) -> tuple[np.float
     """
     low, high = _ACTIVATIONS.get(activation, (-math.inf, math.inf))
     return np.float32(low), np.float32(high)
-
-
-def apply_activation(array: NDArray[Any], activation: ActivationFunctionType) -> None:
-    """Apply a fused activation to an array of floats, in place."""
-    if activation in _ACTIVATIONS:
-        low, high = _ACTIVATIONS[activation]
-        clip(array, array.dtype.type(low), array.dtype.type(high), array)
-    elif activation == ActivationFunctionType.TANH:
-        np.tanh(array, array)
-    elif activation == ActivationFunctionType.SIGN_BIT:
-        array[...] = np.signbit(array)

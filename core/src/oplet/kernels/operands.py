@@ -1,4 +1,4 @@
-"""Checks of a node's operands: their number, types, quantization and shapes."""
+"""Checks of a node's operands: their number, types and shapes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from oplet.schema.enums import TensorType
 __all__ = [
     "PLAIN_TYPES",
     "all_constant",
-    "all_types_but",
     "ensure_operands",
     "ensure_plain",
-    "ensure_same_quantization",
     "ensure_same_shape",
     "ensure_same_type",
     "ensure_vector",
-    "take_type",
 ]
 
 #: Types whose values are not 1, 2, 4 or 8 bytes long; ops that only move values take all others.
@@ -30,11 +27,6 @@ _NOT_PLAIN = {
 
 #: The types whose values ops can move whatever they mean: those of 1, 2, 4 or 8 bytes.
 PLAIN_TYPES = tuple(type for type in TensorType if type not in _NOT_PLAIN)
-
-
-def all_types_but(*refused: TensorType) -> tuple[TensorType, ...]:
-    """Return all tensor types except `refused`."""
-    return tuple(type for type in TensorType if type not in refused)
 
 
 def all_constant(tensors: Sequence[Tensor | None]) -> bool:
@@ -79,26 +71,6 @@ def ensure_plain(tensor: Tensor, *, strings: bool = False) -> None:
     ensure(
         tensor.type not in _NOT_PLAIN or (strings and tensor.type == TensorType.STRING),
         lambda: f"{tensor} is of type {tensor.type.name}, whose values this op does not move.",
-    )
-
-
-def take_type(output: Tensor, source: Tensor) -> None:
-    """Set the output's type to the type of `source`, whatever the model declares, as LiteRT does for some ops."""
-    output.type, output.dtype = source.type, source.dtype
-
-
-def ensure_same_quantization(a: Tensor, b: Tensor) -> None:
-    """Refuse the node unless both tensors have the same scale and zero point, compared exactly as in LiteRT.
-
-    Raises:
-        EnsureError: they differ.
-    """
-    ensure(
-        a.scale == b.scale and a.zero_point == b.zero_point,
-        lambda: (
-            f"{a} has scale {a.scale:g} and zero point {a.zero_point}, {b} has {b.scale:g} and {b.zero_point}; "
-            "this op does not rescale, so they must be equal."
-        ),
     )
 
 

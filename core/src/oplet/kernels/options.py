@@ -1,6 +1,6 @@
-"""Readers of custom options: FlexBuffers maps, strictly or as LiteRT's C++ reads them, and structs of int32.
+"""Readers of custom options, FlexBuffers maps.
 
-The strict readers take a map, as `Node.custom_map()` returns it, and refuse values that are missing, of another type or out of bounds:
+They take a map, as `Node.custom_map()` returns it, and refuse values that are missing, of another type or out of bounds:
 
     >>> integer({"size": 3}, "size", least=1)
     3
@@ -13,14 +13,13 @@ The strict readers take a map, as `Node.custom_map()` returns it, and refuse val
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Mapping
 from typing import Any
 
 from oplet.ops.context import Node, ensure
 from oplet.schema.flexbuffers import read_flexbuffer
 
-__all__ = ["CustomOptions", "flag", "int32s", "integer", "integers", "number", "tensorflow_node"]
+__all__ = ["flag", "integer", "integers", "number", "tensorflow_node"]
 
 #: C++ kernels keep integers as int32.
 _LARGEST = 2**31 - 1
@@ -82,20 +81,6 @@ def flag(options: Mapping[str, Any], key: str) -> bool:
     return bool(value)
 
 
-def int32s(node: Node, count: int) -> tuple[int, ...]:
-    """Read the first `count` integers of custom options that are a C struct of int32.
-
-    Raises:
-        EnsureError: the options are shorter.
-    """
-    options = node.custom_options
-    ensure(
-        len(options) >= 4 * count,
-        lambda: f"the custom options have {len(options)} bytes; {node.op_name} reads {count} integers of 4 bytes from them.",
-    )
-    return struct.unpack_from(f"<{count}i", options)
-
-
 def tensorflow_node(node: Node) -> tuple[str, bytes]:
     """Return the TensorFlow operator's name and its serialized NodeDef from the custom options of a Flex node, a FlexBuffers
     vector of both.
@@ -122,32 +107,3 @@ def _is_whole(value: Any) -> bool:
 
 def _shown(value: Any) -> str:
     return "missing" if value is None else f"{value!r:.60}"
-
-
-class CustomOptions:
-    """Lenient reader of a node's FlexBuffers map, as in LiteRT: missing values are zero, and numbers are converted."""
-
-    def __init__(self, node: Node) -> None:
-        self._map: dict[str, Any] = node.custom_map()
-
-    def has(self, key: str) -> bool:
-        """Whether the option is given."""
-        return self._map.get(key) is not None
-
-    def real(self, key: str) -> float:
-        """Return the value as a float; 0.0 if it is missing."""
-        value = self._map.get(key)
-        if value is None:
-            return 0.0
-        ensure(isinstance(value, (bool, int, float)), f"the custom option {key} is {value!r}, not a number.")
-        return float(value)
-
-    def integer(self, key: str) -> int:
-        """Return the value as an int, truncated; 0 if it is missing."""
-        value = self.real(key)
-        ensure(math.isfinite(value), f"the custom option {key} is {value}, not a whole number.")
-        return int(value)
-
-    def boolean(self, key: str) -> bool:
-        """Whether the value is given and not zero."""
-        return bool(self.real(key))

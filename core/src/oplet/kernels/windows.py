@@ -18,7 +18,7 @@ from oplet.ops.context import ensure, ensure_fits
 from oplet.records import Row
 from oplet.schema.enums import Padding
 
-__all__ = ["Axis", "Windows2D", "padding_around", "padding_before", "transposed_axis", "window_axis", "windows_in"]
+__all__ = ["Axis", "Windows2D", "padding_around", "padding_before", "window_axis", "windows_in"]
 
 
 def windows_in(size: int, filter: int, stride: int, padding: Padding, dilation: int = 1) -> int:
@@ -144,22 +144,3 @@ def window_axis(name: str, padding: Padding, size: int, filter: int, stride: int
         ),
     )
     return Axis(size, filter, stride, dilation, out, padding_before(out, size, filter, stride, dilation))
-
-
-def transposed_axis(name: str, padding: Padding, size: int, filter: int, stride: int, inputs: int, dilation: int = 1) -> Axis:
-    """Compute the geometry of a transposed convolution along one axis: the windows of the convolution that it transposes.
-
-    With SAME padding the geometry is that of a convolution of `size` elements, whose number of windows is the number of inputs. With
-    VALID padding each of the `inputs` has a window, and values that windows write beyond `size` are cut off.
-
-    Args:
-        name: the axis in messages, "height".
-        size: the size of the transposed convolution's output.
-        inputs: the size of its input.
-
-    Raises:
-        EnsureError: a number is not above zero.
-    """
-    if padding == Padding.SAME or size <= 0 or filter <= 0 or stride <= 0 or dilation <= 0:
-        return window_axis(name, padding, size, filter, stride, dilation)
-    return Axis(size, filter, stride, dilation, inputs, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oplet.ops.ensure import Declined, EnsureError, UnfitError, decline, ensure, ensure_eq, ensure_fits
+from oplet.ops.ensure import Declined, EnsureError, UnfitError, decline, ensure, ensure_fits
 from oplet.ops.node import KernelCache, Node
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, numpy_dtype, tensor_type
 from oplet.schema.enums import TensorType
@@ -22,7 +22,6 @@ __all__ = [
     "UnfitError",
     "decline",
     "ensure",
-    "ensure_eq",
     "ensure_fits",
     "ensure_type",
 ]

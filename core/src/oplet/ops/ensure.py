@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from oplet.errors import PrepareError
 
-__all__ = ["Declined", "EnsureError", "UnfitError", "decline", "ensure", "ensure_eq", "ensure_fits"]
+__all__ = ["Declined", "EnsureError", "UnfitError", "decline", "ensure", "ensure_fits"]
 
 
 class EnsureError(PrepareError):
@@ -75,16 +75,3 @@ def ensure_fits(condition: object, message: str | Callable[[], str]) -> None:
     """
     if not condition:
         raise UnfitError(message if isinstance(message, str) else message())
-
-
-def ensure_eq(got: object, expected: object, what: str) -> None:
-    """Refuse the node unless two values are equal.
-
-    Args:
-        what: what is compared, "the number of inputs".
-
-    Raises:
-        EnsureError: they differ; the message states both.
-    """
-    if got != expected:
-        raise EnsureError(f"{what} is {got}, it must be {expected}.")

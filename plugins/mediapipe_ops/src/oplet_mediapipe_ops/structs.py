@@ -5,10 +5,10 @@ The structs are TfLiteTransposeConvParams and TfLitePoolParams of tflite/core/c/
 
 from __future__ import annotations
 
+import struct
 from typing import NamedTuple
 
 from oplet import Node, ensure
-from oplet.kernels.options import int32s
 from oplet.schema.enums import ActivationFunctionType, Padding
 
 __all__ = ["PoolParams", "TransposeConvParams", "pool_params", "transpose_conv_params"]
@@ -34,14 +34,14 @@ class PoolParams(NamedTuple):
 
 def transpose_conv_params(node: Node) -> TransposeConvParams:
     """Read and check the options of a transposed convolution."""
-    padding, stride_width, stride_height = int32s(node, 3)
+    padding, stride_width, stride_height = _int32s(node, 3)
     _ensure_positive("strides", stride_height, stride_width)
     return TransposeConvParams(_padding(padding), (stride_height, stride_width))
 
 
 def pool_params(node: Node) -> PoolParams:
     """Read and check the options of a pooling op."""
-    padding, stride_width, stride_height, width, height, activation = int32s(node, 6)
+    padding, stride_width, stride_height, width, height, activation = _int32s(node, 6)
     _ensure_positive("strides", stride_height, stride_width)
     _ensure_positive("window", height, width)
     ensure(
@@ -49,6 +49,20 @@ def pool_params(node: Node) -> PoolParams:
         f"the custom options ask for the fused activation {activation}, which there is not.",
     )
     return PoolParams(_padding(padding), (stride_height, stride_width), (height, width), ActivationFunctionType(activation))
+
+
+def _int32s(node: Node, count: int) -> tuple[int, ...]:
+    """Read the first `count` integers of custom options that are a C struct of int32.
+
+    Raises:
+        EnsureError: the options are shorter.
+    """
+    options = node.custom_options
+    ensure(
+        len(options) >= 4 * count,
+        lambda: f"the custom options have {len(options)} bytes; {node.op_name} reads {count} integers of 4 bytes from them.",
+    )
+    return struct.unpack_from(f"<{count}i", options)
 
 
 def _padding(value: int) -> Padding:

@@ -109,9 +109,7 @@ class ResolverEntry(Record):
             target = _import(target, self)
             check_methods(target, f"{op_label(self.op)}, which {self.provenance} registered,")
         if self.limit is not None:
-            from oplet.ops.serving.type_limits import limited  # builds alone have such limits
-
-            target = limited(target, self.limit.types, self.limit.build or str(self.provenance), self.limit.remedy)
+            target = self.limit.__replace__(build=self.limit.build or str(self.provenance)).applied_to(target)
         return target.stamped(self.op, version, self.provenance)
 
 

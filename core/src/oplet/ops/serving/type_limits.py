@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from oplet.ops.context import Context, Node, decline
 from oplet.ops.serving.registration import Registration
 from oplet.records import Record
 from oplet.schema.enums import TensorType
 
-__all__ = ["REBUILD", "TypeLimit", "limited"]
+__all__ = ["REBUILD", "TypeLimit"]
 
 #: The advice for a type that a build does not contain.
 REBUILD = "rebuild with `oplet build` including a model of that type, or install oplet-builtin-ops"
@@ -38,33 +36,25 @@ class TypeLimit(Record):
             if tensor is not None and tensor.type not in self.types:
                 name = node.composite_name or node.op_name
                 build = f"{name} of {self.build}" if self.build else name
-                names = ", ".join(type.name for type in self.types)
+                names = ", ".join(type.name for type in sorted({*self.types}))
                 decline(f"{build} was built for {names} only, and {tensor} is {tensor.type.name}; {self.remedy or REBUILD}.")
 
+    def applied_to(self, registration: Registration) -> Registration:
+        """Return a copy of the registration that declines nodes which read or write tensors of other types; itself if there are no types.
 
-def limited(registration: Registration, types: Iterable[TensorType], build: str = "", remedy: str = "") -> Registration:
-    """Return a copy of the registration that declines nodes which read or write tensors of other types.
+        Examples:
+            >>> from oplet import Registration, TensorType
+            >>> TypeLimit((TensorType.INT8,), "my_app_ops 1.0").applied_to(Registration(invoke=lambda context, node: None)).types
+            (<TensorType.INT8: 9>,)
+        """
+        if not self.types:
+            return registration
+        inner = registration.prepare
 
-    Args:
-        registration: the registration.
-        types: the types that it serves; empty for all, which returns the registration unchanged.
-        build: the build's name in messages, "my_app_ops 1.0".
-        remedy: the advice in messages; by default to build again, or to install the package with all types.
+        def prepare(context: Context, node: Node) -> None:
+            self.check(node)
+            if inner is not None:
+                inner(context, node)
 
-    Examples:
-        >>> from oplet import Registration, TensorType
-        >>> limited(Registration(invoke=lambda context, node: None), [TensorType.INT8], "my_app_ops 1.0").types
-        (<TensorType.INT8: 9>,)
-    """
-    limit = TypeLimit(tuple(sorted(set(types))), build, remedy)
-    if not limit.types:
-        return registration
-    inner = registration.prepare
-
-    def prepare(context: Context, node: Node) -> None:
-        limit.check(node)
-        if inner is not None:
-            inner(context, node)
-
-    kept = tuple(type for type in registration.types if type in limit.types)
-    return registration.__replace__(prepare=prepare, types=kept or limit.types)
+        kept = tuple(type for type in registration.types if type in self.types)
+        return registration.__replace__(prepare=prepare, types=kept or self.types)

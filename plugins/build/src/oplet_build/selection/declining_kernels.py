@@ -13,7 +13,7 @@ from oplet_build.building.packages import find_package
 __all__ = ["may_decline"]
 
 #: Code that names one of these may leave nodes to the next provider; words in docstrings and comments do not count.
-_DECLINES = frozenset({"decline", "Declined", "NodeLimits", "TypeLimit", "limited"})
+_DECLINES = frozenset({"decline", "Declined", "NodeLimits", "TypeLimit"})
 
 
 #: Import statements: `from NAME import MEMBERS` and `import NAMES`.

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from oplet.kernels.arrays import Array, Shape
-from oplet.kernels.windows import Axis, transposed_axis, window_axis
+from oplet.kernels.windows import Axis, window_axis
 from oplet.schema.options import Conv3DOptions
 from oplet_builtin_ops.layers.program import Call
+from oplet_builtin_ops.layers.transposed_windows import transposed_axis
 
 __all__ = ["Convolution", "window_axes_3d"]
 

@@ -13,9 +13,10 @@ from itertools import chain
 import numpy as np
 
 from oplet import Context, Node, TensorType
-from oplet.kernels.activations import CLAMPS, apply_activation
+from oplet.kernels.activations import CLAMPS
 from oplet.kernels.arrays import Array, Thunk
 from oplet.schema.options import FullyConnectedOptions
+from oplet_builtin_ops.arithmetic.fused_activations import apply_activation
 from oplet_builtin_ops.layers.blocks import block_size
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.integer_rows import arranged, plan_integer_rows

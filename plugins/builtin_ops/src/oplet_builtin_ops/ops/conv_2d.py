@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_eq, ensure_type
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.windows import window_axis
@@ -40,7 +40,7 @@ _HYBRID_WEIGHTS = (TensorType.INT8, TensorType.INT4, TensorType.INT2, TensorType
 
 def prepare(context: Context, node: Node) -> None:
     # The bias may be left out (-1), but its position must be there.
-    ensure_eq(len(node.inputs), 3, "the number of inputs")
+    ensure(len(node.inputs) == 3, f"the number of inputs is {len(node.inputs)}, it must be 3.")
     ensure_operands(node, 2, optional=1)
     source, weights = node.inputs[:2]
     bias, output = node.optional_input(2), node.outputs[0]

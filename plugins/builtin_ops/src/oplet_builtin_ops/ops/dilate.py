@@ -5,9 +5,10 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Shape, Thunk
 from oplet.kernels.axes import read_ints
-from oplet.kernels.operands import all_types_but, ensure_operands, ensure_same_type
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet_builtin_ops.layers.program import run_calls
+from oplet_builtin_ops.operands import all_types_but
 from oplet_builtin_ops.shaping.interior_padding import AxisPadding, padding_calls
 
 _TYPES = all_types_but(TensorType.STRING)

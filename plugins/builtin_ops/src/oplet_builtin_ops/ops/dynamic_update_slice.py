@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
-from oplet.kernels.operands import all_types_but, ensure_operands
+from oplet.kernels.operands import ensure_operands
+from oplet_builtin_ops.operands import all_types_but
 from oplet_builtin_ops.shaping.slice_updates import ensure_update_fits, update_thunk
 
 _REFUSED = (TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT, TensorType.INT2, TensorType.UINT4)

@@ -9,8 +9,9 @@ import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
-from oplet.kernels.operands import all_types_but, ensure_operands
+from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.layers.blocks import block_size, ensure_blocks
+from oplet_builtin_ops.operands import all_types_but
 
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT4, TensorType.INT2)
 _FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, TensorType, ensure_type
 from oplet.kernels.arrays import Shape, Thunk
 from oplet.kernels.axes import read_int, resolve_axis
-from oplet.kernels.operands import ensure_operands, ensure_same_quantization, take_type
+from oplet.kernels.operands import ensure_operands
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
+from oplet_builtin_ops.operands import ensure_same_quantization, take_type
 from oplet_builtin_ops.shaping.reshaping import bind_reshaped
 
 

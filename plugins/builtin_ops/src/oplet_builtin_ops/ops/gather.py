@@ -13,8 +13,9 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import resolve_axis
-from oplet.kernels.operands import ensure_operands, take_type
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import GatherOptions
+from oplet_builtin_ops.operands import take_type
 from oplet_builtin_ops.shaping.bounds import refuse_position
 
 #: The most batches whose slices are each taken in a call of their own, and about the slices per call if there are more.

@@ -9,10 +9,11 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
-from oplet.kernels.operands import all_types_but, ensure_operands
+from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import LSHProjectionType
 from oplet.schema.options import LSHProjectionOptions
 from oplet_builtin_ops.arithmetic.farmhash import fingerprint64
+from oplet_builtin_ops.operands import all_types_but
 
 #: Bytes of an item's Python object; a mask of item numbers: a checkpoint follows each time that its bits are 0.
 _OBJECT, _OFTEN = 64, 255

@@ -8,11 +8,12 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk, copies
 from oplet.kernels.axes import along, read_ints
-from oplet.kernels.operands import PLAIN_TYPES, ensure_operands, ensure_plain, ensure_same_quantization, ensure_same_type
+from oplet.kernels.operands import PLAIN_TYPES, ensure_operands, ensure_plain, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.enums import MirrorPadMode
 from oplet.schema.options import MirrorPadOptions
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.operands import ensure_same_quantization
 
 
 def _omitted(node: Node) -> int:

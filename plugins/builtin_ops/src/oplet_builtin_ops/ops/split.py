@@ -5,9 +5,10 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Shape, Thunk, copies
 from oplet.kernels.axes import along, read_int, resolve_axis
-from oplet.kernels.operands import ensure_operands, take_type
+from oplet.kernels.operands import ensure_operands
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import SplitOptions
+from oplet_builtin_ops.operands import take_type
 
 _TYPES = (
     TensorType.FLOAT32,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Thunk
-from oplet.kernels.operands import all_types_but, ensure_operands, ensure_same_type
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.stablehlo_options import StablehloPadOptions
 from oplet_builtin_ops.layers.program import run_calls
+from oplet_builtin_ops.operands import all_types_but
 from oplet_builtin_ops.shaping.interior_padding import AxisPadding, padding_calls
 from oplet_builtin_ops.stablehlo import attribute
 

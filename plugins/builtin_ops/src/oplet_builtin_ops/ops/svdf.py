@@ -12,12 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet.kernels.activations import apply_activation
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import ensure_scale, quantize_multiplier
 from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import SVDFOptions
+from oplet_builtin_ops.arithmetic.fused_activations import apply_activation
 from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.arithmetic.scaling import rescaler
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer

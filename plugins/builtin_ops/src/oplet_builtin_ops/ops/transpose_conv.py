@@ -21,7 +21,6 @@ from oplet import Context, Node, Registration, Tensor, TensorType, charge, ensur
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
-from oplet.kernels.windows import transposed_axis
 from oplet.records import Row
 from oplet.schema.options import TransposeConvOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
@@ -36,6 +35,7 @@ from oplet_builtin_ops.layers.quantized_layer import (
     rounding_of,
 )
 from oplet_builtin_ops.layers.scattering import Scatter
+from oplet_builtin_ops.layers.transposed_windows import transposed_axis
 from oplet_builtin_ops.layers.weights import ensure_bias, weight_data
 from oplet_builtin_ops.layers.windows import Strip, Windows
 from oplet_builtin_ops.layers.xnnpack_claims import follows_claim, remark

@@ -5,8 +5,9 @@ from __future__ import annotations
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk, copies
 from oplet.kernels.axes import along, resolve_axis
-from oplet.kernels.operands import ensure_operands, ensure_same_quantization, ensure_same_type
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.options import UnpackOptions
+from oplet_builtin_ops.operands import ensure_same_quantization
 
 _TYPES = (
     TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, TensorType.UINT8, TensorType.INT8, TensorType.INT16,

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, Tensor, checkpoint
-from oplet.kernels.activations import apply_activation
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip
 from oplet.kernels.operands import all_constant
 from oplet.schema.enums import ActivationFunctionType
+from oplet_builtin_ops.arithmetic.fused_activations import apply_activation
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.recurrent.lstm_tensors import Gate, LstmSettings, LstmTensors
 from oplet_builtin_ops.recurrent.recurrent_products import Product, recurrent_products, stacked

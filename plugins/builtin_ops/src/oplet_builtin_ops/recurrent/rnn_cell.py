@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, checkpoint, ensure, ensure_type
-from oplet.kernels.activations import apply_activation
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import all_constant
 from oplet.schema.enums import ActivationFunctionType
+from oplet_builtin_ops.arithmetic.fused_activations import apply_activation
 from oplet_builtin_ops.recurrent.recurrent_products import Product
 from oplet_builtin_ops.recurrent.sequences import Layout
 

@@ -15,10 +15,11 @@ import numpy as np
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Copies, Shape, Thunk, copier
 from oplet.kernels.axes import along, read_ints
-from oplet.kernels.operands import ensure_operands, ensure_plain, ensure_same_quantization, ensure_same_type
+from oplet.kernels.operands import ensure_operands, ensure_plain, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.layers.program import Call, places, run_program
+from oplet_builtin_ops.operands import ensure_same_quantization
 
 __all__ = ["bind_batch_to_space", "bind_space_to_batch", "prepare_batch_to_space", "prepare_space_to_batch"]
 

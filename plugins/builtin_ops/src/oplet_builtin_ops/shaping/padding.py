@@ -10,8 +10,9 @@ import numpy as np
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk, copies
 from oplet.kernels.axes import along
-from oplet.kernels.operands import ensure_operands, ensure_same_quantization, ensure_same_type
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
+from oplet_builtin_ops.operands import ensure_same_quantization
 
 __all__ = ["bind_pad", "prepare_pad"]
 

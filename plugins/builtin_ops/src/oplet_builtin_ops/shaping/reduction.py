@@ -15,9 +15,10 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_ints, resolve_axes
-from oplet.kernels.operands import ensure_operands, ensure_same_quantization, ensure_same_type
+from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import ReducerOptions
+from oplet_builtin_ops.operands import ensure_same_quantization
 
 __all__ = [
     "NUMBERS",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from oplet import Context, Node, TensorType, ensure, ensure_fits, ensure_type
 from oplet.kernels.arrays import Shape
 from oplet.kernels.axes import read_ints
-from oplet.kernels.operands import ensure_operands, take_type
+from oplet.kernels.operands import ensure_operands
 from oplet.kernels.shapes import defer_or_resize
+from oplet_builtin_ops.operands import take_type
 
 __all__ = ["prepare_resize", "resized_shapes"]
 

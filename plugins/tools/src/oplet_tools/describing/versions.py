@@ -6,23 +6,33 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from oplet import Model
-from oplet.errors import OpletError
+from oplet.errors import ModelError, OpletError
+from oplet.schema import tables
+from oplet.schema.enums import BuiltinOperator
+from oplet.schema.naming import shown
+from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.toolkit import verify
-from oplet.versions.model_versions import MINIMUM_RUNTIME, NodeVersion, minimum_runtime_of, node_versions
-from oplet.versions.runtime_version import minimum_runtime, version_key
+from oplet.versions.model_versions import MINIMUM_RUNTIME, minimum_runtime_of, nodes_of, operator_name
+from oplet.versions.op_version import explain_version
+from oplet.versions.runtime_version import first_runtime, minimum_runtime, version_key
 
 if TYPE_CHECKING:
     from oplet import PluginManager
 
 __all__ = [
     "KNOWN_CUSTOM_OPS",
+    "NodeVersion",
     "ReleaseError",
     "describe_versions",
     "flex",
     "minimum_runtime_noted",
+    "needed_version",
+    "node_versions",
     "parse_release",
     "problems_with",
 ]
@@ -31,6 +41,79 @@ __all__ = [
 KNOWN_CUSTOM_OPS = frozenset({"Mfcc", "AudioSpectrogram", "TFLite_Detection_PostProcess", "aeq.hadamard_rotation"})
 
 Rows = Mapping[tuple[str, int], str]
+
+
+class NodeVersion(NamedTuple):
+    """The version of one node.
+
+    Attributes:
+        subgraph: index of its subgraph.
+        node: its index there.
+        op: the operator's name, or the custom op's.
+        custom: whether it is a custom op.
+        version: the version in the file.
+        needed: the lowest version that supports the node; for a custom op the version in the file.
+        why: the reason for `needed`, "" for the operator's lowest version.
+        first_runtime: the first release that runs `version`; None if it is unknown.
+        needed_runtime: the first release that runs `needed`; None if it is unknown.
+    """
+
+    subgraph: int
+    node: int
+    op: str
+    custom: bool
+    version: int
+    needed: int
+    why: str
+    first_runtime: str | None
+    needed_runtime: str | None
+
+
+def node_versions(root: tables.Model, extra: Rows | None = None) -> list[NodeVersion]:
+    """Return the version of every node of every subgraph.
+
+    Args:
+        root: the model's tables.
+        extra: first releases of operators that LiteRT's table does not have, by name and version.
+
+    Raises:
+        ModelError: a node refers to an operator code that does not exist.
+    """
+    found = []
+    for s, n, operator, code, subgraph in nodes_of(root):
+        op = tables.operator_code(code)
+        custom = op == BuiltinOperator.CUSTOM
+        name = (code.custom_code or "") if custom else operator_name(op)
+        needed, why = (code.version, "") if custom else needed_version(op, operator, subgraph.tensors or ())
+        if op == BuiltinOperator.STABLEHLO_COMPOSITE:
+            why = _composite(operator) or why
+        releases = first_runtime(name, code.version, extra), first_runtime(name, needed, extra)
+        found.append(NodeVersion(s, n, name, custom, code.version, needed, why, *releases))
+    return found
+
+
+def needed_version(op: int, operator: tables.Operator, tensors: Sequence[tables.Tensor]) -> tuple[int, str]:
+    """Return the lowest version of a built-in operator that supports a node, and the reason.
+
+    Raises:
+        ModelError: this schema does not have the operator.
+    """
+    if op not in BuiltinOperator._value2member_map_:
+        raise ModelError(f"Op builtin_code out of range: {op}. This schema does not have it; upgrade oplet.")
+    options = operator.builtin_options if operator.builtin_options is not None else operator.builtin_options_2
+    return explain_version(BuiltinOperator(op), _at(tensors, operator.inputs), _at(tensors, operator.outputs), options)
+
+
+def _composite(operator: tables.Operator) -> str:
+    options = operator.builtin_options_2
+    if not isinstance(options, StableHLOCompositeOptions):
+        return ""
+    return f"the composite {shown(options.name) or 'without a name'} version {options.version}; any runtime may run its decomposition"
+
+
+def _at(tensors: Sequence[tables.Tensor], indices: Sequence[int] | np.ndarray | None) -> list[tables.Tensor | None]:
+    given = () if indices is None else np.asarray(indices).tolist()
+    return [tensors[i] if 0 <= i < len(tensors) else None for i in given]
 
 
 class ReleaseError(OpletError, ValueError):

@@ -15,9 +15,10 @@ import numpy as np
 from oplet import Model
 from oplet.errors import ModelError
 from oplet.schema import tables
+from oplet.schema.enums import BuiltinOperator
 from oplet.toolkit import check_target, verify
-from oplet.versions.model_versions import minimum_runtime_of, node_versions, set_minimum_runtime, set_versions
-from oplet_tools.describing.versions import minimum_runtime_noted
+from oplet.versions.model_versions import make_operator_code, minimum_runtime_of, nodes_of, set_minimum_runtime
+from oplet_tools.describing.versions import minimum_runtime_noted, needed_version, node_versions
 from oplet_tools.rewriting.stripping import copied, drop_buffers, strip
 
 if TYPE_CHECKING:
@@ -171,9 +172,31 @@ def with_entries(model: Model, entries: Mapping[str, bytes]) -> Model:
     return changed
 
 
+def _replace_codes(root: tables.Model) -> None:
+    """Give every node of a built-in operator the lowest version that it needs; custom ops keep theirs.
+
+    Operator codes are replaced by those that nodes use, in the order of their first use.
+
+    Raises:
+        ModelError: a node refers to an operator code that does not exist.
+    """
+    codes: dict[tuple[int, str, int], int] = {}
+    made: list[tables.OperatorCode] = []
+    for _, _, operator, code, subgraph in nodes_of(root):
+        op = tables.operator_code(code)
+        custom = code.custom_code or ""
+        version = code.version if op == BuiltinOperator.CUSTOM else needed_version(op, operator, subgraph.tensors or ())[0]
+        key = op, custom, version
+        if key not in codes:
+            codes[key] = len(made)
+            made.append(make_operator_code(op, custom, version))
+        operator.opcode_index = codes[key]
+    root.operator_codes = made
+
+
 def _set_versions(root: tables.Model) -> list[dict[str, Any]]:
     lowered = Counter((node.op, node.version, node.needed) for node in node_versions(root) if node.version != node.needed)
-    set_versions(root)
+    _replace_codes(root)
     return [
         {"op": op, "before": before, "after": after, "nodes": count} for (op, before, after), count in sorted(lowered.items())
     ]  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.options import CustomOptions
+from oplet_builtin_ops.custom_options import CustomOptions
 from oplet_builtin_ops.layers.program import Call, run_calls
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.options import CustomOptions
+from oplet_builtin_ops.custom_options import CustomOptions
 
 #: The samples that are transformed at a time, in whole windows; bytes per sample of a window: window, weights, spectrum, squares.
 _AT_ONCE, _BYTES_PER_SAMPLE = 1 << 16, 40

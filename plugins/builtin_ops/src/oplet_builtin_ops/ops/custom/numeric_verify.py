@@ -12,8 +12,8 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.options import CustomOptions
 from oplet_builtin_ops.arithmetic.quantization import channel_parameters
+from oplet_builtin_ops.custom_options import CustomOptions
 
 TYPES = (TensorType.UINT8, TensorType.INT8, TensorType.INT16, TensorType.FLOAT16)
 

@@ -15,7 +15,7 @@ import numpy as np
 from oplet import Context, Node, Registration, Tensor, TensorType, charge, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.options import CustomOptions
+from oplet_builtin_ops.custom_options import CustomOptions
 from oplet_builtin_ops.suppression.boxes import Boxes
 from oplet_builtin_ops.suppression.scored_boxes import fast_suppression, regular_suppression
 
