@@ -189,7 +189,7 @@ def test_the_delegate_s_options_count(oplet, model):
 @pytest.mark.usefixtures("takers")
 def test_what_a_delegate_says_of_a_partition_is_shown(oplet, model):
     ran = oplet("partition", model, "--delegate", "remarking")
-    assert "\npartition 0, Remarking: on device 1\\x1b[2J\n" in ran.out
+    assert "\npartition 0, remarking: on device 1\\x1b[2J\n" in ran.out
     assert described(oplet, model, "remarking")["subgraphs"][0]["partitions"][0]["remark"] == "on device 1\x1b[2J"
 
 
