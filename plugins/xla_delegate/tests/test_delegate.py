@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
+from tests.lifecycle.growth import resident
 
 from oplet import Interpreter, Limits, load_delegate
 from oplet.errors import InvokeError
-from oplet.schema.options import AddOptions, FullyConnectedOptions, LocalResponseNormalizationOptions
+from oplet.schema.options import AddOptions, FullyConnectedOptions, LocalResponseNormalizationOptions, MulOptions
 from oplet_testing import Graph, Op, Spec, graph_model, invoke, run_op
 from oplet_xla_delegate import device as devices
 from oplet_xla_delegate import ops, partition
@@ -51,6 +53,24 @@ def test_it_takes_what_it_translates_and_says_why_not_the_rest() -> None:
     partitions, refused = report(CHAIN)
     assert partitions == [[0, 1], [3, 4]]
     assert refused == {2: "LOCAL_RESPONSE_NORMALIZATION is none of the operators that are translated"}
+
+
+def test_it_says_where_a_partition_runs_and_what_crosses() -> None:
+    ops = [
+        Op("TANH", "a", "b"),
+        Op("LOCAL_RESPONSE_NORMALIZATION", "b", "c", NORM),
+        Op("ADD", "b c", "d", AddOptions()),
+        Op("MUL", "d w", "e", MulOptions()),
+    ]
+    tensors = {**dict.fromkeys("abcd", Spec(F32, [1, 1, 4, 5])), "w": np.ones((1, 1, 4, 5), F32), "e": Spec(F32, [1, 1, 4, 5])}
+    interpreter = opened(graph_model(Graph(tensors, "a", "e", ops)))
+    first, _, second = interpreter.explain()
+    assert first.is_claimed
+    assert re.search(r"; one function on cpu:0 \(cpu\), compiled in \d+\.\d\d s; an invoke copies 80 bytes there", first.why)
+    assert first.why.endswith("80 back as far as they are read; 0 bytes of constants are there")
+    # What the first partition made is on the device; only the kernel's values are copied.
+    assert "an invoke copies 80 bytes there" in second.why
+    assert second.why.endswith("80 bytes of constants are there")
 
 
 def test_options_limit_the_partitions() -> None:
@@ -202,6 +222,25 @@ def test_changing_inputs_of_many_invokes_in_two_threads_give_their_own_answers()
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_a_thousand_invokes_with_changing_inputs_keep_no_memory_on_the_host_or_the_device() -> None:
+    interpreter = opened(WHOLE)
+    interpreter.resize_tensor_input(0, [4096, 1, 1, 4])
+    interpreter.allocate_tensors()
+    x = np.repeat(X, 4096, 0)
+
+    def run(times: int) -> None:
+        for number in range(times):
+            interpreter.set_tensor(0, x + F32(number))
+            interpreter.invoke()
+        np.testing.assert_allclose(interpreter.get_tensor(2), np.tanh(x + number) + x + number, rtol=1e-4, atol=1e-5)
+
+    run(50)
+    arrays, before = len(jax.live_arrays()), resident()
+    run(1000)
+    assert len(jax.live_arrays()) <= arrays
+    assert resident() - before < 16 << 20  # one of its 64 kB tensors kept by each invoke would be 64 MB
 
 
 @pytest.mark.parametrize(("precision", "most"), [("tf32", 1e-2), ("bf16", 5e-2)])

@@ -37,10 +37,9 @@ def grader() -> ModuleType:
 def process(grader: ModuleType) -> Iterator[Any]:
     """A process that runs cases, replaced when it dies: XLA may end it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(Path(__file__).parent))
         patch.syspath_prepend(str(CONFORMANCE))
         patch.setitem(sys.modules, "run", grader)
-        pool = grader.Pool("delegated:Interpreter")
+        pool = grader.Pool("benchmarks.delegated:xla:device=cpu")
         yield pool
         pool.stop()
 

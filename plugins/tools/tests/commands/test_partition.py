@@ -14,7 +14,7 @@ import pytest
 from flatbuffers import flexbuffers
 from tests.children import run_child
 
-from oplet import DelegateFlags, DelegateKernel, ModelBuilder, SimpleDelegate, TensorType, kernel_registration
+from oplet import Delegate, DelegateFlags, DelegateKernel, ModelBuilder, SimpleDelegate, TensorType, kernel_registration
 from oplet.plugins.manager import PluginManager
 from oplet.schema.options import Conv2DOptions, ReducerOptions, WhileOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
@@ -110,6 +110,17 @@ class Taker(SimpleDelegate):
         return NeverRun()
 
 
+class Remarking(Delegate):
+    """Takes the first node, and says where."""
+
+    name = "Remarking"
+
+    def prepare(self, context):
+        registration = kernel_registration(self.name, lambda params: NeverRun())
+        told = registration.__replace__(remark=lambda node, default_delegates: "on device 1\x1b[2J")
+        context.replace_node_subsets_with_delegate_kernels(told, context.execution_plan[:1])
+
+
 class Failing(SimpleDelegate):
     name = "Failing"
 
@@ -125,6 +136,7 @@ def takers(monkeypatch):
         manager = PluginManager(block=settings.blocked)
         manager.registry().add("taker", Taker)
         manager.registry().add("failing", Failing)
+        manager.registry().add("remarking", Remarking)
         return manager
 
     monkeypatch.setattr(Settings, "plugins", plugins)
@@ -172,6 +184,13 @@ def test_the_delegate_s_options_count(oplet, model):
     result = described(oplet, model, "example:min_nodes=2")
     assert [partition["nodes"] for partition in result["subgraphs"][0]["partitions"]] == [[0, 1]]
     assert "min_nodes_per_partition=2" in result["subgraphs"][0]["nodes"][4]["why"]["example"]
+
+
+@pytest.mark.usefixtures("takers")
+def test_what_a_delegate_says_of_a_partition_is_shown(oplet, model):
+    ran = oplet("partition", model, "--delegate", "remarking")
+    assert "\npartition 0, remarking: on device 1\\x1b[2J\n" in ran.out
+    assert described(oplet, model, "remarking")["subgraphs"][0]["partitions"][0]["remark"] == "on device 1\x1b[2J"
 
 
 @pytest.mark.usefixtures("takers")

@@ -90,7 +90,8 @@ class XlaDelegate(Delegate):
             return PartitionKernel(partitions.get(nodes), engine, claims.bodies_of(nodes), claims.reference)
 
         claimed = [index for nodes in partitions for index in nodes]
-        context.replace_node_subsets_with_delegate_kernels(kernel_registration(self.name, create_kernel), claimed)
+        registration = kernel_registration(self.name, create_kernel).__replace__(remark=lambda node, _: node.user_data.remark())
+        context.replace_node_subsets_with_delegate_kernels(registration, claimed)
 
     def copy_from_buffer_handle(self, context: Context, handle: Any, tensor: Tensor) -> None:
         np.copyto(tensor.data, np.asarray(handle))

@@ -44,6 +44,8 @@ class PartitionKernel(DelegateKernel):
 
     def init(self, context: Context, params: DelegateParams) -> None:
         self.params = params
+        # What another partition of this delegate makes is on the device.
+        self.arriving = [t for t in params.input_tensors if not t.is_constant and t.delegate is not params.delegate]
         if self.partition is not None:
             self.made[key_of(params.nodes, self.bodies)] = self.partition
 
@@ -103,6 +105,18 @@ class PartitionKernel(DelegateKernel):
                 invoke()
 
         return invoke_wide if partition.wide else invoke
+
+    def remark(self) -> str:
+        """Return where the partition runs, what crosses to the device and back, and how long compiling took; "" before it is prepared."""
+        if self.partition is None:
+            return ""
+        goes = sum(tensor.nbytes for tensor in self.arriving if tensor.buffer_handle is None)
+        comes = sum(tensor.nbytes for tensor in self.params.output_tensors)
+        stays = sum(weight.nbytes for weight in self.partition.weights)
+        return (
+            f"one function on {self.engine.device}, compiled in {self.partition.executable.seconds:.2f} s; an invoke copies {goes:,} bytes "
+            f"there, and {comes:,} back as far as they are read; {stays:,} bytes of constants are there"
+        )
 
     def free(self, context: Context) -> None:
         self.partition = None

@@ -78,6 +78,7 @@ class Partition:
         inputs: tensors from outside that its nodes read, without constants.
         outputs: tensors of its nodes that other nodes, or the caller, read.
         constants: constants that its nodes read.
+        remark: what the delegate says of how it runs, such as the device, "" for nothing.
     """
 
     index: int
@@ -87,6 +88,7 @@ class Partition:
     inputs: Traffic
     outputs: Traffic
     constants: Traffic
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -304,6 +306,7 @@ class _SubgraphDescriber:
 
     def _partition(self, index: int, kernel: Node) -> Partition:
         inputs = [tensor for tensor in kernel.inputs if tensor is not None]
+        remark = None if kernel.registration is None else kernel.registration.remark
         return Partition(
             index,
             "" if kernel.delegate is None else self._names[kernel.delegate],
@@ -312,6 +315,7 @@ class _SubgraphDescriber:
             _traffic(tensor for tensor in inputs if not tensor.is_constant),
             _traffic(kernel.outputs),
             _traffic(tensor for tensor in inputs if tensor.is_constant),
+            "" if remark is None else remark(kernel, True),
         )
 
     def _replaced(self, kernel: Node) -> Iterable[int]:

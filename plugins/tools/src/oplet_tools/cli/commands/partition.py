@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.texts import counted
+from oplet.texts import counted, plain
 from oplet_tools.cli.notices import say
 from oplet_tools.cli.settings import Debug, Json, ModelFile, NeededDelegates, PluginSwitches, Wide, settings_of
 
@@ -142,6 +142,9 @@ def _print_borders(printer: Printer, result: Partitioning) -> None:
         rows.append(("", "together", "", result.claimed, "", _bytes(inputs), _bytes(outputs), _bytes(constants)))
     columns = ["partition#", "delegate", "subgraph#??", "nodes#", "ops~", "bytes in#", "bytes out#", "bytes of constants#?"]
     printer.table("what crosses the borders", columns, rows)
+    for cut in result.partitions:
+        if cut.remark:
+            printer.line(f"partition {cut.index}, {cut.delegate}: {plain(cut.remark)}")
 
 
 def _bytes(traffic: Traffic) -> str:
