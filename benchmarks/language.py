@@ -166,7 +166,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.child:
         _child(given.child[0], Path(given.child[1]), given.threads[0], size, max(lengths))
         return
-    times, memory, data = [], [], {}
+    times: list[list[Any]] = []
+    memory: list[list[Any]] = []
+    data: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for weights in given.weights:
             content = language_model(weights, size, lengths)
