@@ -6,11 +6,14 @@ import json
 import os
 import sys
 
+import numpy as np
 import pytest
+from benchmarks.language_net import WEIGHTS, Size, caches, language_model
 from benchmarks.native import can_run
 from tests.children import run_child
 from tests.places import CONFORMANCE, ROOT
 
+from oplet import Interpreter
 from oplet_testing import Graph, Op, Spec, graph_model
 
 
@@ -78,3 +81,44 @@ def test_slow_says_what_is_missing(tmp_path):
     ran = run("slow", tmp_path)
     assert ran.returncode == 2
     assert "has no .zip files of recorded cases." in ran.stderr
+
+
+@pytest.mark.sweep
+def test_the_language_model_is_measured_in_both_ways_and_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPLET_CACHE_DIR", str(tmp_path / "cache"))
+    for package in ("ai_edge_litert", "oplet_lm"):
+        pytest.importorskip(package)
+    numbers = tmp_path / "numbers.json"
+    arguments = ["--small", "--rounds", 1, "--threads", 1, "--weights", "int8", "--json", numbers]
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, "-m", "benchmarks.language", *map(str, arguments)]
+    done = run_child(command, cwd=ROOT, env=dict(os.environ, PYTHONPATH=path))
+    found = json.loads(numbers.read_text())["int8"]
+    assert set(found["seconds"]["1"]) == {"decode", "prefill_8", "prefill_32"}
+    assert {"litert", "oplet", "litert-invoke", "oplet-state"} == set(found["seconds"]["1"]["decode"])
+    assert None not in found["peak"].values()
+    assert "signature runners" in done.stdout
+    assert "state in place" in done.stdout
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_the_measured_language_model_computes_the_same_in_both_runtimes(weights):
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    size = Size(layers=2, width=64, heads=4, inner=128, vocabulary=256, context=32)
+    content = language_model(weights, size, (8,))
+    answers = []
+    for interpreter in (litert.Interpreter(model_content=content), Interpreter(model_content=content)):
+        held = {name: np.zeros(shape, np.float32) for name, shape in caches(size).items()}
+        for key, tokens, start in (("prefill_8", range(8), 0), ("decode", [9], 8)):
+            rows = np.arange(start, start + len(tokens), dtype=np.int32)
+            mask = np.where(np.arange(size.context) <= rows[:, None], 0, -1e30).astype(np.float32)[None, None]
+            runner = interpreter.get_signature_runner(key)
+            answer = runner(tokens=np.array([tokens], np.int32), input_pos=rows, mask=mask, **held)
+            held = {name: np.array(answer[name]) for name in held}
+        answers.append({**held, "logits": np.array(answer["logits"])})
+    for name, expected in answers[0].items():
+        np.testing.assert_allclose(answers[1][name], expected, rtol=0, atol=1e-5 * np.abs(expected).max(), err_msg=name)
+
+
+def test_the_measured_language_model_has_thirty_million_parameters():
+    assert 29e6 < Size().parameters < 31e6
