@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ __all__ = ["ELEMENTS", "SLICE", "SMALL", "cut", "dumped", "occurrences", "portio
 SMALL = 1 << 16
 #: Bytes of a text, and elements, that are gone through without a stop: less than a millisecond's work.
 SLICE, ELEMENTS = 1 << 17, 1 << 13
-Elements = TypeVar("Elements", Sequence[Any], NDArray[Any])
 
 
 def occurrences(text: bytes, signs: bytes) -> int:
@@ -35,8 +34,8 @@ def cut(text: bytes, start: int, end: int) -> bytes:
     return b"".join([text[place : min(place + SLICE, end)] for place in range(start, end, SLICE)])
 
 
-def portions(elements: Elements) -> Iterator[Elements]:
-    """Yield elements some at a time."""
+def portions(elements: Any) -> Iterator[Any]:
+    """Yield the elements of a sequence or an array, some at a time."""
     for start in range(0, len(elements), ELEMENTS):
         yield elements[start : start + ELEMENTS]
 
