@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.budgets import examples
 
 from oplet.errors import TensorError
-from oplet_serve import elements
+from oplet_serve import elements, slices
 from oplet_serve.doors import json_document
 from oplet_serve.doors.json_document import read_document
 from oplet_serve.elements import JsonElements
@@ -37,7 +37,10 @@ def all_is_large() -> Any:
     """Let texts of any length count as large, and be read in portions of a few bytes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_document, "SMALL", 0)
-        patch.setattr(json_document, "_CHUNK", 7)
+        patch.setattr(json_document, "SLICE", 7)
+        patch.setattr(elements, "SLICE", 7)
+        patch.setattr(slices, "SLICE", 7)
+        patch.setattr(slices, "ELEMENTS", 3)
         patch.setattr(elements, "_PORTION", 5)
         yield
 

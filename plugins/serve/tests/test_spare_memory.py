@@ -13,7 +13,7 @@ CHILD = """
 import asyncio
 from oplet_serve.doors import spare_memory
 
-spare_memory._EVERY = 0.01
+spare_memory._EVERY = spare_memory._SELDOM = 0.01
 
 async def main():
     giving = asyncio.ensure_future(spare_memory.give_back_memory())
@@ -22,6 +22,7 @@ async def main():
     pieces = [b"x" * 100_000 for _ in range(3000)]
     kept = pieces[::50]
     full = spare_memory._resident()
+    await asyncio.sleep(1.0)  # in which memory that is used is looked at
     del pieces
     for _ in range(1000):
         await asyncio.sleep(0.01)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "serve"]
 
+_SWITCH_SECONDS = 0.0005
 _Models = Annotated[
     list[Path],
     typer.Argument(
@@ -182,6 +183,8 @@ def _run(
         await server.start([model_settings(model, extra, *batching) for model in found])
         return not server.busy
 
+    # A thread waits so long for another one's Python, several times in each request: 5 ms, if nothing is said.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     mlserver.utils.install_uvloop_event_loop()
     return asyncio.run(serving())
 

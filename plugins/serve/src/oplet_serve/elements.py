@@ -10,11 +10,12 @@ import numpy as np
 import orjson
 
 from oplet.errors import TensorError
+from oplet_serve.slices import SLICE, occurrences, without
 
 __all__ = ["JsonElements", "flattened"]
 
 #: Bytes of text that are read at a time: a number of two bytes is an object of forty.
-_PORTION = 1 << 18
+_PORTION = 1 << 15
 _ALL = bytes(range(256))
 _BUT_PUNCTUATION = _ALL.translate(None, b"[,]")
 _SPACE = b" \t\r\n"
@@ -49,7 +50,7 @@ class JsonElements:
         if b"{" in self.plain:
             raise TensorError(f"{where}: an element is a JSON object.")
         flat = self._check(where, sizes, count)
-        if not (flat or count or self.plain.translate(None, b"[,]" + _SPACE)):
+        if not (flat or count or without(self.plain, b"[,]" + _SPACE)):
             return iter(())  # lists of nothing
         return self._read(where, self._cut(flat), sizes, count)
 
@@ -66,8 +67,8 @@ class JsonElements:
 
     def _check(self, where: str, sizes: tuple[int, ...], count: int) -> bool:
         """Compare brackets and commas with the shape; return whether the list is flat."""
-        signs = self.plain.translate(None, _BUT_PUNCTUATION)
-        lists, commas = signs.count(b"["), signs.count(b",")
+        signs = without(self.plain, _BUT_PUNCTUATION)
+        lists, commas = occurrences(signs, b"["), occurrences(signs, b",")
         if lists == 1:
             if commas != max(count - 1, 0):
                 raise TensorError(f"{where}: {commas + 1} elements were given, but the shape {list(sizes)} has {count}.")
@@ -80,8 +81,18 @@ class JsonElements:
                 f"{where}: the elements are nested in {lists} lists otherwise than the shape {list(sizes)} says; give them flat, in "
                 "row-major order."
             )
-        if _BESIDE.search(self.plain.translate(None, _SPACE), 1):
+        if self._is_beside():
             raise TensorError(f"{where}: {_NO_ARRAY}")
+        return False
+
+    def _is_beside(self) -> bool:
+        """Return whether an element stands beside a list with no comma between them."""
+        last = b""
+        for start in range(0, len(self.plain), SLICE):
+            piece = last + self.plain[start : start + SLICE].translate(None, _SPACE)
+            if _BESIDE.search(piece):
+                return True
+            last = piece[-1:]
         return False
 
     def _cut(self, flat: bool) -> Iterator[bytes]:

@@ -39,7 +39,8 @@ class _Member:
 class _Group:
     """Requests with equal row shapes that wait to run as one batch."""
 
-    def __init__(self) -> None:
+    def __init__(self, large: bool) -> None:
+        self.large = large
         self.members: list[_Member] = []
         self.rows = 0
         self.timer: asyncio.TimerHandle | None = None
@@ -53,7 +54,7 @@ class RequestQueue:
     Args:
         name: the model's name.
         run: computes outputs from a batch of inputs, by name; called in the worker threads.
-        workers: the number of threads.
+        workers: the number of threads; where large requests have them all, there is one more for a small one.
         most: the most requests that may run or wait at a time.
         batch_size: the most rows of several requests that run together; 1 to run each request by itself.
         batch_time: seconds that a request waits for others.
@@ -92,12 +93,14 @@ class RequestQueue:
         self._count -= 1
         self._waiting.set(self._count)
 
-    async def in_thread(self, work: Callable[..., Result], *args: Any) -> Result:
-        """Run a function in one of the model's worker threads; return its result.
+    async def in_thread(
+        self, work: Callable[..., Result], *args: Any, large: bool = False, threads: WorkerThreads | None = None
+    ) -> Result:
+        """Run a function in one of the model's worker threads, or of others; return its result. Large work goes after small work.
 
         A request that is cancelled while the function runs counts until it has ended.
         """
-        return await self._threads.run(work, *args, abandoned=self._stay)
+        return await (threads or self._threads).run(work, *args, large=large, abandoned=self._stay)
 
     def _stay(self) -> Callable[[], None]:
         """Count on a request whose client has gone while it runs, beyond the bound if need be; return what counts it out."""
@@ -105,26 +108,27 @@ class RequestQueue:
         self._waiting.set(self._count)
         return self.leave
 
-    async def outputs(self, values: Values, rows: int) -> dict[str, Array]:
+    async def outputs(self, values: Values, rows: int, large: bool = False) -> dict[str, Array]:
         """Return the outputs for a request's values, possibly batched with other requests.
 
         Args:
             rows: the number of rows of the values.
+            large: whether small requests go first.
 
         Raises:
             OpletError: they cannot be computed.
         """
         if not 0 < rows < self._batch_size:
             self._joined.observe(rows)
-            return await self.in_thread(self._run, values)
+            return await self.in_thread(self._run, values, large=large)
         loop = asyncio.get_running_loop()
-        key = tuple((name, values[name].shape[1:]) for name in sorted(values))
+        key = (large, *((name, values[name].shape[1:]) for name in sorted(values)))
         group = self._groups.get(key)
         if group is not None and group.rows + rows > self._batch_size:
             self._flush(key, group)
             group = None
         if group is None:
-            group = self._groups[key] = _Group()
+            group = self._groups[key] = _Group(large)
             group.timer = loop.call_later(self._batch_time, self._flush, key, group)
         future: asyncio.Future[dict[str, Array]] = loop.create_future()
         member = _Member(values, rows, future)
@@ -153,25 +157,25 @@ class RequestQueue:
         task.add_done_callback(self._tasks.discard)
 
     async def _run_group(self, group: _Group) -> None:
-        await self._threads.acquire()
+        await self._threads.acquire(group.large)
         members, group.members = group.members, []  # without those whose clients are gone
         if not members:
-            self._threads.release()
+            self._threads.release(group.large)
             return
         try:
-            await self._run_members(members)
+            await self._run_members(members, group.large)
         finally:
             for _ in range(group.left):
                 self.leave()
 
-    async def _run_members(self, members: list[_Member]) -> None:
+    async def _run_members(self, members: list[_Member], large: bool) -> None:
         """Run requests in the thread that is free for them; one by one if they fail together."""
         free = True
         if len(members) > 1:
             free = False
             try:
                 parts = await self._threads.run_in_acquired(
-                    self._run_joined, [(member.values, member.rows) for member in members]
+                    self._run_joined, [(member.values, member.rows) for member in members], large=large
                 )
             except OpletError:
                 pass  # whose rows it was shows when they run one by one
@@ -186,14 +190,14 @@ class RequestQueue:
                 return
         for member in members:
             if not free:
-                await self._threads.acquire()
+                await self._threads.acquire(large)
             free = False
             if member.future.done():
-                self._threads.release()
+                self._threads.release(large)
                 continue
             self._joined.observe(member.rows)
             try:
-                made = await self._threads.run_in_acquired(self._run, member.values)
+                made = await self._threads.run_in_acquired(self._run, member.values, large=large)
             except Exception as error:
                 _fail([member], error)
             else:

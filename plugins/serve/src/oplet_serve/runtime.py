@@ -14,6 +14,7 @@ from mlserver.types import (
     MetadataModelResponse,
     MetadataTensor,
     Parameters,
+    RequestInput,
     ResponseOutput,
     TensorData,
 )
@@ -21,11 +22,13 @@ from mlserver.utils import get_model_uri
 from numpy.typing import NDArray
 
 from oplet.errors import OpletError, TensorError
+from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.options import Options
 from oplet_serve.queueing import RequestQueue
 from oplet_serve.refusals import LARGE, NO_MEMORY, Refusal, check_count, refusal_of
 from oplet_serve.served_model import ServedModel
-from oplet_serve.tensors import TensorSpec, as_json, read_tensor
+from oplet_serve.slices import SMALL
+from oplet_serve.tensors import TensorSpec, as_json, nbytes_of, read_tensor, weight_of
 
 __all__ = ["ArrayRequest", "OpletRuntime"]
 
@@ -62,6 +65,8 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         self._batch_time = settings.max_batch_time if "max_batch_time" in settings.model_fields_set else _BATCH_TIME
         self._model: ServedModel | None = None
         self._queue: RequestQueue | None = None
+        #: Where large requests are read, of all models; None where the model's own threads do it.
+        self.readers: WorkerThreads | None = None
         super().__init__(settings.model_copy(update={"max_batch_size": 0, "max_batch_time": 0.0}))
 
     async def load(self) -> bool:
@@ -110,9 +115,16 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         queue.enter()
         try:
             wanted = self._wanted(model, payload)
-            values = await queue.in_thread(self._read, model, payload)
-            made = await queue.outputs(values, model.rows_of(values))
-            return await queue.in_thread(self._response, made, wanted, isinstance(payload, ArrayRequest))
+            arrays = isinstance(payload, ArrayRequest)
+            large = sum(weight_of(_data_of(tensor)) for tensor in payload.inputs) > SMALL
+            if large:
+                values = await queue.in_thread(self._read, model, payload, large=True, threads=self.readers)
+            else:  # sooner than a thread would have begun
+                values = self._read(model, payload)
+            made = await queue.outputs(values, model.rows_of(values), large)
+            if arrays or sum(map(nbytes_of, made.values())) <= SMALL:
+                return self._response(made, wanted, arrays)
+            return await queue.in_thread(self._response, made, wanted, arrays, large=True)
         except OpletError as error:
             raise refusal_of(error) from error
         except MemoryError:
@@ -157,10 +169,9 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
                     f"The model '{self.name}' has no {'second ' if spec else ''}input {tensor.name[:80]!r:.80}; its inputs are "
                     f"{', '.join(map(repr, model.inputs))}."
                 )
-            data = tensor.data.root if isinstance(tensor.data, TensorData) else tensor.data
             base64_text = tensor.parameters is not None and tensor.parameters.content_type == "base64"
             found[tensor.name] = read_tensor(
-                spec, tensor.datatype, tensor.shape, data, base64_text, self._options.max_tensor_bytes
+                spec, tensor.datatype, tensor.shape, _data_of(tensor), base64_text, self._options.max_tensor_bytes
             )
         return found
 
@@ -183,6 +194,10 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         return InferenceResponse.model_construct(
             model_name=self.name, model_version=self.version, id=None, parameters=None, outputs=outputs
         )
+
+
+def _data_of(tensor: RequestInput) -> Any:
+    return tensor.data.root if isinstance(tensor.data, TensorData) else tensor.data
 
 
 def _described(specs: Any) -> list[MetadataTensor]:

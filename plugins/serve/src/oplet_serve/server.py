@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -109,7 +108,8 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
 
     def _create_servers(self) -> None:
         settings, bounds = self._settings, self._bounds
-        threads = WorkerThreads((os.cpu_count() or 1) + 1, "oplet-serve-doors")
+        # Reading and writing is Python's, of which one thread runs at a time: more would only keep the event loop from its turn.
+        self._readers = threads = WorkerThreads(1, "oplet-serve-doors")
         app = rest_application(self._data_plane, self._model_registry, bounds, threads)
         metrics = Starlette(routes=[Route("/metrics", _metrics)])
         self._http = [self._http_server(app, settings.http_port), self._http_server(metrics, settings.metrics_port)]
@@ -148,7 +148,9 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
             OpletError: a model cannot be opened, or a port cannot be had.
         """
         for settings in models_settings:
-            self._models.append(await self._model_registry.load(settings))
+            model = await self._model_registry.load(settings)
+            model.readers = self._readers
+            self._models.append(model)
         if self._stopping:
             return
         await self._rpc.start()

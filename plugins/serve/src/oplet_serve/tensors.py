@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import itertools
 import math
 import struct
 from collections.abc import Sequence
@@ -15,8 +16,20 @@ from numpy.typing import NDArray
 
 from oplet.errors import LimitError, ModelError, TensorError
 from oplet_serve.elements import JsonElements, flattened
+from oplet_serve.slices import ELEMENTS, SMALL
 
-__all__ = ["MOST_DIMENSIONS", "Scalars", "TensorSpec", "as_json", "as_raw", "datatype_of", "read_tensor", "stated_sizes"]
+__all__ = [
+    "MOST_DIMENSIONS",
+    "Scalars",
+    "TensorSpec",
+    "as_json",
+    "as_raw",
+    "datatype_of",
+    "nbytes_of",
+    "read_tensor",
+    "stated_sizes",
+    "weight_of",
+]
 
 Array = NDArray[Any]
 
@@ -126,7 +139,12 @@ def read_tensor(
     elif isinstance(data, Scalars):
         if len(data) != count:
             raise TensorError(f"{where}: {len(data)} elements were given, but the shape {list(sizes)} has {count}.")
-        array = _cast(where, spec, np.fromiter(data.values, data.dtype, count))
+        values = iter(data.values)
+        given = np.empty(count, data.dtype)
+        for start in range(0, count, ELEMENTS):
+            size = min(ELEMENTS, count - start)
+            given[start : start + size] = np.fromiter(itertools.islice(values, size), data.dtype, size)
+        array = _cast(where, spec, given)
     elif isinstance(data, Sequence) and not isinstance(data, str):
         array = _read(where, spec, flattened(where, data, sizes, count), base64_text)
     else:
@@ -261,6 +279,24 @@ def _object_array(elements: Sequence[bytes]) -> Array:
     array = np.empty(len(elements), object)
     array[:] = elements
     return array
+
+
+def weight_of(data: object) -> int:
+    """Return about the bytes of a tensor's data, as `read_tensor` takes them."""
+    if isinstance(data, JsonElements):
+        return len(data.text)
+    if isinstance(data, Scalars):
+        return 4 * len(data)
+    if isinstance(data, (str, bytes, memoryview)) or (isinstance(data, Sequence) and len(data) > SMALL):
+        return len(data)
+    if not isinstance(data, Sequence):
+        return 1
+    return len(data) if {list, str, bytes}.isdisjoint(map(type, data)) else sum(map(weight_of, data))
+
+
+def nbytes_of(array: Array) -> int:
+    """Return the bytes of an output, with those of its texts."""
+    return sum(map(len, array.reshape(-1).tolist())) if array.dtype == object else array.nbytes
 
 
 def as_json(array: Array) -> tuple[Any, bool]:

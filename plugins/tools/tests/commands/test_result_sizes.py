@@ -72,6 +72,38 @@ def test_a_row_whose_results_are_too_large_fails_alone(oplet, tmp_path: Path, ki
         assert ["error" in json.loads(line) for line in target.read_text().splitlines()] == [False, True, False]
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "npz", "parquet"])
+def test_the_results_of_all_rows_are_counted_together_in_a_file(oplet, tmp_path: Path, kind: str) -> None:
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    model = tmp_path / "m.tflite"
+    builder = ModelBuilder()
+    main = builder.add_subgraph()
+    x, y = (main.add_tensor(name, "float32", [1, 100]) for name in "xy")
+    main.add_operator("FLOOR", [x], [y])
+    main.set_inputs(x)
+    main.set_outputs(y)
+    model.write_bytes(builder.to_bytes())
+    rows = [[row] * 100 for row in range(60)]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps({"x": row}) + "\n" for row in rows))
+    target = tmp_path / f"r.{kind}"
+    run = ("run", model, "-i", tmp_path / "x.jsonl", "--max-result-bytes")
+    for resumed in ((), ("--resume",)):  # which counts what is there
+        ran = oplet(*run, 10_000, "-o", target, *resumed)
+        assert (ran.code, target.exists()) == (1, False)
+        assert "--max-result-bytes 10000 allows no more; give a higher number, with --resume to go on." in ran.err
+        kept = sum(path.stat().st_size for path in Path(f"{target}.oplet-run").glob("rows.*"))
+        assert 1_000 < kept <= 10_000
+    ran = oplet(*run, 100_000, "-o", target, "--resume")
+    assert ran.code == 0, ran.err
+    if kind == "npz":
+        with np.load(target) as arrays:
+            assert arrays["y"].tolist() == rows
+    elif kind == "jsonl":
+        assert [json.loads(line)["outputs"]["y"] for line in target.read_text().splitlines()] == rows
+    assert oplet(*run, 10_000).code == 0, "a stream has no end that it could be too large for"
+
+
 def test_texts_that_an_npz_makes_as_long_as_the_longest_are_counted_before_it_is_written(oplet, tmp_path: Path) -> None:
     builder = ModelBuilder()
     main = builder.add_subgraph()

@@ -9,12 +9,10 @@ import orjson
 
 from oplet_serve.elements import JsonElements
 from oplet_serve.refusals import Refusal
+from oplet_serve.slices import SLICE, SMALL, cut, occurrences
 
-__all__ = ["SMALL", "read_document"]
+__all__ = ["read_document"]
 
-#: Bytes of a text that is read at once: the objects of so few are no burden.
-SMALL = 1 << 16
-_CHUNK = 1 << 18
 #: The request, its list of inputs, an input, and a list that the input has.
 _LIST_DEPTH = 4
 _STEPS = np.zeros(256, np.int8)
@@ -42,7 +40,7 @@ def read_document(text: bytes, tensors: int) -> Any:
     places = _lists(plain, 64 + 4 * tensors)
     skeleton = _replaced(text, places)
     _count(_values(_replaced(plain, places)), most)
-    lists = _Lists([JsonElements(text[start:end], plain[start:end]) for start, end in places], most)
+    lists = _Lists([JsonElements(cut(text, start, end), cut(plain, start, end)) for start, end in places], most)
     made = lists.put_back(_parsed(skeleton))
     if lists.left:
         raise Refusal("The request has a member twice.")
@@ -75,7 +73,7 @@ class _Lists:
 
 def _values(plain: bytes) -> int:
     """Return an upper bound of the values in a text."""
-    return 1 + sum(map(plain.count, (b"[", b"{", b",", b":")))
+    return 1 + occurrences(plain, b"[{,:")
 
 
 def _count(values: int, most: int) -> int:
@@ -97,19 +95,22 @@ def _parsed(text: bytes) -> Any:
 
 def _without_strings(text: bytes) -> bytes:
     """Return the text with every byte of its strings replaced by a quotation mark."""
-    if b"\\" in text:
-        text = text.replace(b"\\\\", b"__").replace(b'\\"', b"__")
-    if b'"' not in text:
-        return text
-    made = np.frombuffer(text, np.uint8).copy()
-    inside = 0
-    for start in range(0, len(made), _CHUNK):
-        chunk = made[start : start + _CHUNK]
-        marks = np.cumsum(chunk == ord('"'), dtype=np.uint8) + np.uint8(inside)  # whether it is odd is all that counts
-        inside = int(marks[-1]) & 1
-        chunk[(marks & 1).astype(bool)] = ord('"')
-    plain: bytes = made.tobytes()
-    return plain
+    made: list[bytes] = []
+    start = inside = 0
+    while start < len(text):
+        chunk = text[start : start + SLICE]
+        if (len(chunk) - len(chunk.rstrip(b"\\"))) % 2 and start + len(chunk) < len(text):
+            chunk = chunk[:-1] or text[start : start + 2]  # a backslash stays with what it escapes
+        start += len(chunk)
+        chunk = chunk.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+        if inside or b'"' in chunk:
+            letters = np.frombuffer(chunk, np.uint8).copy()
+            marks = np.cumsum(letters == ord('"'), dtype=np.uint8) + np.uint8(inside)  # whether it is odd is all that counts
+            inside = int(marks[-1]) & 1
+            letters[(marks & 1).astype(bool)] = ord('"')
+            chunk = letters.tobytes()
+        made.append(chunk)
+    return b"".join(made)
 
 
 def _lists(plain: bytes, most: int) -> list[tuple[int, int]]:
@@ -118,8 +119,8 @@ def _lists(plain: bytes, most: int) -> list[tuple[int, int]]:
     starts: list[int] = []
     ends: list[int] = []
     depth = 0
-    for start in range(0, len(letters), _CHUNK):
-        chunk = letters[start : start + _CHUNK]
+    for start in range(0, len(letters), SLICE):
+        chunk = letters[start : start + SLICE]
         steps = _STEPS[chunk]
         at = np.flatnonzero(steps)
         if not len(at):
@@ -143,6 +144,6 @@ def _replaced(text: bytes, places: list[tuple[int, int]]) -> bytes:
     """Replace each of the lists by one with its number."""
     parts, done = [], 0
     for number, (start, end) in enumerate(places):
-        parts += [text[done:start], b"[%d]" % number]
+        parts += [cut(text, done, start), b"[%d]" % number]
         done = end
-    return b"".join([*parts, text[done:]])
+    return b"".join([*parts, cut(text, done, len(text))])

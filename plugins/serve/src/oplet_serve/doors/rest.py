@@ -25,6 +25,8 @@ from oplet_serve.doors.bounds import Bounds
 from oplet_serve.doors.rest_messages import HEADER, binary_outputs, read_request, written_response
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.refusals import LARGE, LATE, NO_MEMORY, Refusal
+from oplet_serve.slices import SMALL
+from oplet_serve.tensors import nbytes_of
 
 __all__ = ["rest_application"]
 
@@ -166,11 +168,16 @@ class _Paths:
         body = await self._body(request)
         model = await self._registry.get_model(name, version)  # before there is a metric of that name
         length = _single(request, HEADER)
-        payload = await self._threads.run(read_request, body, length, len(model.inputs or ()), len(model.outputs or ()))
+        reading = (read_request, body, length, len(model.inputs or ()), len(model.outputs or ()))
+        payload = await self._threads.run(*reading, large=True) if len(body) > SMALL else read_request(*reading[1:])
+        del reading
         del body
         response = await self._data_plane.infer(payload, name, version)
         binary = binary_outputs(payload, [output.name for output in response.outputs])
-        text, json_length = await self._threads.run(written_response, response, binary)
+        if sum(nbytes_of(output.data) for output in response.outputs) > SMALL:
+            text, json_length = await self._threads.run(written_response, response, binary, large=True)
+        else:
+            text, json_length = written_response(response, binary)
         if json_length is None:
             return Response(text, media_type="application/json")
         return Response(text, headers={HEADER: str(json_length)}, media_type="application/octet-stream")
@@ -186,15 +193,24 @@ class _Paths:
         if length.isdigit() and int(length[:19]) > most:
             raise _too_large(most)
         try:
-            body = await asyncio.wait_for(_collected(request, most), self._bounds.read_seconds)
+            parts = await asyncio.wait_for(_collected(request, most), self._bounds.read_seconds)
         except asyncio.TimeoutError:
             raise Refusal(f"The request's body did not come within {self._bounds.read_seconds} s.", LATE) from None
+        large = sum(map(len, parts)) > SMALL
+        body = await self._threads.run(b"".join, parts, large=True) if large else b"".join(parts)
+        del parts
         encoding = (_single(request, "content-encoding") or "identity").strip().lower()
         if encoding == "identity":
             return body
         if encoding not in ("gzip", "deflate"):
             raise Refusal(f"The content-encoding {encoding!r:.40} is not known; gzip and deflate are.")
-        return await self._threads.run(_decompressed, body, most)
+        if not large:
+            try:
+                return _decompressed(body, min(most, SMALL))
+            except Refusal as error:
+                if error.status_code != LARGE:
+                    raise
+        return await self._threads.run(_decompressed, body, most, large=True)
 
 
 def _model_of(request: Request) -> tuple[str, str | None]:
@@ -217,14 +233,15 @@ def _too_large(most: int) -> Refusal:
     return Refusal(f"The request's body is larger than {most} bytes, the most that this server takes.", LARGE)
 
 
-async def _collected(request: Request, most: int) -> bytes:
-    parts, size = [], 0
+async def _collected(request: Request, most: int) -> list[bytes]:
+    parts: list[bytes] = []
+    size = 0
     async for part in request.stream():
         size += len(part)
         if size > most:
             raise _too_large(most)
         parts.append(part)
-    return b"".join(parts)
+    return parts
 
 
 def _decompressed(body: bytes, most: int) -> bytes:

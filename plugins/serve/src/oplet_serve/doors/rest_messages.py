@@ -11,6 +11,7 @@ from mlserver.types import InferenceResponse, Parameters, RequestInput, RequestO
 from oplet_serve.doors.json_document import read_document
 from oplet_serve.refusals import Refusal, check_count
 from oplet_serve.runtime import ArrayRequest
+from oplet_serve.slices import dumped
 from oplet_serve.tensors import as_json, as_raw
 
 __all__ = ["HEADER", "binary_outputs", "read_request", "written_response"]
@@ -134,14 +135,16 @@ def written_response(response: InferenceResponse, binary: set[str]) -> tuple[byt
         told: dict[str, Any] = {"name": output.name, "datatype": output.datatype, "shape": output.shape}
         if output.name in binary:
             tail.append(as_raw(output.data))
+            data = b""
             told["parameters"] = {"binary_data_size": len(tail[-1])}
         else:
-            told["data"], in_base64 = as_json(output.data)
+            elements, in_base64 = as_json(output.data)
             if in_base64:
                 told["parameters"] = {"content_type": "base64"}
-        outputs.append(told)
-    head: dict[str, Any] = {"model_name": response.model_name, "id": response.id, "outputs": outputs}
+            data = b',"data":' + dumped(elements)
+        outputs.append(orjson.dumps(told)[:-1] + data + b"}")
+    head: dict[str, Any] = {"model_name": response.model_name, "id": response.id}
     if response.model_version:
         head["model_version"] = response.model_version
-    text = orjson.dumps(head, option=orjson.OPT_SERIALIZE_NUMPY)
+    text = b"".join([orjson.dumps(head)[:-1], b',"outputs":[', b",".join(outputs), b"]}"])
     return (b"".join([text, *tail]), len(text)) if binary else (text, None)

@@ -21,12 +21,12 @@ from mlserver.types import InferenceResponse, Parameters, RequestInput, RequestO
 
 from oplet.errors import OpletError, StateError, text_of
 from oplet_serve.doors.bounds import Bounds
-from oplet_serve.doors.json_document import SMALL
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.doors.wire import check_message, model_of
 from oplet_serve.refusals import NO_MEMORY, Refusal, check_count, grpc_status, refusal_of
 from oplet_serve.runtime import ArrayRequest
-from oplet_serve.tensors import MOST_DIMENSIONS, Scalars, as_raw, datatype_is_half
+from oplet_serve.slices import SMALL, portions
+from oplet_serve.tensors import MOST_DIMENSIONS, Scalars, as_raw, datatype_is_half, nbytes_of
 
 __all__ = ["RpcServer"]
 
@@ -125,17 +125,19 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
 
     async def _infer(self, data: bytes) -> Any:
         large = len(data) > SMALL
-        name, version = await self._threads.run(model_of, data) if large else ("", "")
+        name, version = await self._threads.run(model_of, data, large=True) if large else ("", "")
         request = None if large else _parsed(data)
         if request is not None:
             name, version = request.model_name, request.model_version
         model = await self._registry.get_model(name, version or None)  # before there is a metric of that name
         read = functools.partial(_read, data, request, model)
         del request
-        payload, raw = await self._threads.run(read)
+        payload, raw = await self._threads.run(read, large=True) if large else read()
         del data, read
         response = await self._data_plane.infer(payload, name, version or None)
-        return await self._threads.run(_written, response, raw)
+        if sum(nbytes_of(output.data) for output in response.outputs) > SMALL:
+            return await self._threads.run(_written, response, raw, large=True)
+        return _written(response, raw)
 
 
 def _parsed(data: bytes) -> Any:
@@ -213,6 +215,7 @@ def _contents(tensor: Any, number: int) -> Any:
 
 
 def _written(response: InferenceResponse, raw: bool) -> Any:
+    """Return a response as a message's bytes."""
     raw = raw or any(datatype_is_half(output.data.dtype) for output in response.outputs)
     made = pb.ModelInferResponse(model_name=response.model_name, model_version=response.model_version or "", id=response.id or "")
     for output in response.outputs:
@@ -220,15 +223,16 @@ def _written(response: InferenceResponse, raw: bool) -> Any:
         if raw:
             made.raw_output_contents.append(as_raw(output.data))
         else:
-            getattr(tensor.contents, _FIELDS[output.datatype]).extend(output.data.reshape(-1).tolist())
-    return made
+            for portion in portions(output.data.reshape(-1)):
+                getattr(tensor.contents, _FIELDS[output.datatype]).extend(portion.tolist())
+    return made.SerializeToString()
 
 
 class _Receiving(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignore]
     """Receives messages within a time, as calls are bounded and one that sends nothing would hold its place; and parses them.
 
     A message that cannot be parsed gets an invalid-argument error, not gRPC's internal one. Those with tensors are left as bytes, as what
-    is in them is counted first.
+    is in them is counted first; and so are their answers, which may be large.
 
     Args:
         seconds: the time in which a call must send its next message.
@@ -241,7 +245,9 @@ class _Receiving(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignor
         handler = await continuation(details)
         if handler is None:
             return None
-        parse = None if details.method.endswith(("/ModelInfer", "/ModelStreamInfer")) else handler.request_deserializer
+        in_bytes = details.method.endswith(("/ModelInfer", "/ModelStreamInfer"))
+        parse = None if in_bytes else handler.request_deserializer
+        serialize = None if in_bytes else handler.response_serializer
 
         if handler.stream_stream is not None:
 
@@ -249,7 +255,7 @@ class _Receiving(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignor
                 async for response in handler.stream_stream(self._received(messages, parse, context), context):
                     yield response
 
-            return grpc.stream_stream_rpc_method_handler(stream, None, handler.response_serializer)
+            return grpc.stream_stream_rpc_method_handler(stream, None, serialize)
 
         # As a stream: else gRPC waits for the one message before it hands the call over, and for ever.
         async def unary(messages: Any, context: Any) -> Any:
@@ -257,7 +263,7 @@ class _Receiving(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignor
                 return await handler.unary_unary(request, context)
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The call has no message.")
 
-        return grpc.stream_unary_rpc_method_handler(unary, None, handler.response_serializer)
+        return grpc.stream_unary_rpc_method_handler(unary, None, serialize)
 
     async def _received(self, messages: Any, parse: Any, context: Any) -> AsyncIterator[Any]:
         iterator = messages.__aiter__()

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 __all__ = ["give_back_memory"]
 
-#: Seconds between two looks, and the bytes that the process must have grown by since memory was given back.
-_EVERY, _GROWN = 2.0, 32 << 20
+#: Seconds between two looks, the most of them when a look gained nothing, and the bytes by which the process must be larger than it was.
+_EVERY, _SELDOM, _GROWN = 2.0, 8.0, 32 << 20
 
 
 def _trim() -> Callable[[int], int] | None:
@@ -27,11 +27,18 @@ def _resident() -> int:
 
 
 async def give_back_memory() -> None:
-    """Look every few seconds whether the process has grown, and give back what it does not use; never ends if that is possible."""
+    """Look every few seconds whether the process is larger than it was, and give back what it does not use; never ends if that is possible.
+
+    While requests are under way, what they use stays; so a look that finds the process large is not the last one.
+    """
     trim = _trim()
-    last = 0 if trim is None else _resident()
+    least = 0 if trim is None else _resident()
+    pause = _EVERY
     while trim is not None:
-        await asyncio.sleep(_EVERY)
-        if _resident() > last + _GROWN:
+        await asyncio.sleep(pause)
+        found = _resident()
+        if found > least + _GROWN:
             await asyncio.to_thread(trim, 0)
-            last = _resident()
+            pause = _EVERY if _resident() < found - _GROWN // 4 else min(2 * pause, _SELDOM)
+        else:
+            least, pause = min(least, found), _EVERY

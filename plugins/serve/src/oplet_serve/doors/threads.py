@@ -1,9 +1,12 @@
-"""Worker threads whose waiting work can be cancelled with all that it holds, and whose abandoned work still counts."""
+"""Worker threads that small work need not wait for behind large work; whose waiting work can be cancelled with all that it holds, and
+whose abandoned work still counts.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -11,10 +14,15 @@ from typing import Any, TypeVar
 __all__ = ["WorkerThreads"]
 
 Result = TypeVar("Result")
+#: Small works that go before a large one that came earlier: it is not kept waiting for ever.
+_OVERTAKEN = 8
 
 
 class WorkerThreads:
-    """Threads for work of coroutines. What waits, waits in the event loop: an executor's queue keeps what was cancelled.
+    """Threads for work of coroutines, small and large. What waits, waits in the event loop: an executor's queue keeps what was cancelled.
+
+    Small work goes first; and one small work may run beyond the number of threads where large ones have them all. Nothing here
+    knows clients, of which one can be many: what work costs says who waits for whom.
 
     Args:
         workers: the number of threads.
@@ -22,40 +30,84 @@ class WorkerThreads:
     """
 
     def __init__(self, workers: int, name: str) -> None:
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix=name)
-        self._free = asyncio.Semaphore(workers)
+        self._threads = ThreadPoolExecutor(workers + 1, thread_name_prefix=name)
+        self._workers = workers
+        # By whether they are large: who waits, in turn, and how many run.
+        self._waiting: tuple[deque[asyncio.Future[None]], ...] = (deque(), deque())
+        self._running = [0, 0]
+        self._overtaken = 0
 
-    async def acquire(self) -> None:
-        """Wait for a free thread, which is the caller's until `release` or the end of `run_in_acquired`."""
-        await self._free.acquire()
+    async def acquire(self, large: bool = False) -> None:
+        """Wait for a thread, which is the caller's until `release` or the end of `run_in_acquired`."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[large].append(turn)
+        self._start()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                with contextlib.suppress(ValueError):
+                    self._waiting[large].remove(turn)
+            else:
+                self.release(large)
+            raise
 
-    def release(self) -> None:
-        """Give back a thread that was acquired and not used."""
-        self._free.release()
+    def release(self, large: bool = False) -> None:
+        """Give back a thread that was acquired, by work of the same size."""
+        self._running[large] -= 1
+        self._start()
+
+    def _start(self) -> None:
+        """Give the threads that are free to those who wait."""
+        while (large := self._next()) is not None:
+            self._overtaken = self._overtaken + 1 if self._waiting[True] and not large else 0
+            turn = self._waiting[large].popleft()
+            if not turn.done():
+                self._running[large] += 1
+                turn.set_result(None)
+
+    def _next(self) -> bool | None:
+        """Return whether large work is next; None if none can start."""
+        small, large = map(bool, self._waiting)
+        free = sum(self._running) < self._workers
+        if large and free and (not small or self._overtaken >= _OVERTAKEN):
+            return True
+        if small and (free or not self._running[False]):
+            return False
+        return None
 
     async def run(
-        self, work: Callable[..., Result], *args: Any, abandoned: Callable[[], Callable[[], None]] | None = None
+        self,
+        work: Callable[..., Result],
+        *args: Any,
+        large: bool = False,
+        abandoned: Callable[[], Callable[[], None]] | None = None,
     ) -> Result:
         """Run a function in a thread, once one is free; return its result.
 
         Args:
             work: the function.
             args: its arguments.
+            large: whether it may take long.
             abandoned: called if the caller is cancelled while the function runs; what it returns is called when the function has ended.
         """
-        await self.acquire()
-        return await self.run_in_acquired(work, *args, abandoned=abandoned)
+        await self.acquire(large)
+        return await self.run_in_acquired(work, *args, large=large, abandoned=abandoned)
 
     async def run_in_acquired(
-        self, work: Callable[..., Result], *args: Any, abandoned: Callable[[], Callable[[], None]] | None = None
+        self,
+        work: Callable[..., Result],
+        *args: Any,
+        large: bool = False,
+        abandoned: Callable[[], Callable[[], None]] | None = None,
     ) -> Result:
         """Run a function in a thread that was acquired; see `run`."""
         loop = asyncio.get_running_loop()
-        then: list[Callable[[], None]] = [self.release]
+        then: list[Callable[[], None]] = [lambda: self.release(large)]
         try:
             running = self._threads.submit(work, *args)
         except BaseException:
-            self.release()
+            self.release(large)
             raise
 
         def ended() -> None:

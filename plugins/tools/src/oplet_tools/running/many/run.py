@@ -26,7 +26,7 @@ from oplet_tools.running.many.keeping.results import CsvLines, JsonRows, OutputF
 from oplet_tools.running.many.preparing import Finished, RowRunner, input_details
 from oplet_tools.running.many.reading.rows import InputOptions
 from oplet_tools.running.many.reading.sources import Sources, open_sources
-from oplet_tools.running.values.result_sizes import MOST_RESULT_BYTES
+from oplet_tools.running.values.result_sizes import MOST_RESULT_BYTES, OPTION
 
 if TYPE_CHECKING:
     from oplet import PluginManager
@@ -75,7 +75,7 @@ class ManyOptions:
         processes: whether each is a process of its own.
         strict: whether to stop at the first row that fails.
         resume: see `oplet_tools.running.many.keeping.journal.Journal`.
-        max_result_bytes: the most bytes that the results of a row may take.
+        max_result_bytes: the most bytes that the results of a row may take, and those of all rows in a file.
         signature: the key of the signature to run.
         num_threads: threads of each worker's kernels.
         delegates: delegates, as texts; "auto" alone for the fastest.
@@ -213,7 +213,7 @@ def run_many(
         runner = RowRunner(predictor, constants, options.inputs, forms, format, before.rows, options.max_result_bytes, detector)
         settings = MapSettings.checked(options.workers, options.processes, True, "raise", False)
         began = time.monotonic()
-        done, failed = before.rows, before.failed
+        done, failed, size = before.rows, before.failed, before.nbytes or len(format.header())
         finished = stack.enter_context(closing(map_items(runner, sources.rows(before.rows), settings)))
         reporter.progress(done, sources.count)
         for each in _of_one_shape(finished, format, sink):
@@ -224,6 +224,12 @@ def run_many(
                     raise InvokeError(f"Row {each.number}, {each.name!r}: {each.error}")
                 reporter.failed(each.name, each.error)
                 failed += 1
+            size += len(each.encoded)
+            if size > options.max_result_bytes and isinstance(sink, Journal):
+                raise TensorError(
+                    f"The results of {counted(done + 1, 'row')} take {size} bytes, and {OPTION} {options.max_result_bytes} allows no more; "
+                    "give a higher number, with --resume to go on."
+                )
             sink.append(each.encoded)
             done += 1
             reporter.progress(done, sources.count)

@@ -1,0 +1,171 @@
+"""Who waits for whom: small work does not wait behind large work, large work is not kept waiting for ever, and none keeps Python for long."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oplet.errors import OpletError
+from oplet_serve.doors.rest_messages import read_request
+from oplet_serve.doors.threads import WorkerThreads
+from oplet_serve.queueing import RequestQueue
+from oplet_serve.refusals import Refusal
+from oplet_serve.slices import dumped
+from oplet_serve.tensors import Scalars, TensorSpec, read_tensor
+
+PATIENCE = 60.0
+
+
+def run(work: Callable[[], Any]) -> Any:
+    """What comes of a coroutine, in time."""
+    return asyncio.run(asyncio.wait_for(work(), PATIENCE))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_small_request_is_answered_while_large_ones_hold_all_workers_and_the_queue(workers: int) -> None:
+    go = threading.Event()
+
+    def compute(values: Any) -> dict[str, Any]:
+        if values["x"][0, 0]:
+            go.wait(PATIENCE)
+        return {"y": values["x"]}
+
+    async def ask() -> None:
+        queue = RequestQueue("fair", compute, workers, 100, 1, 0.0)
+        large = [asyncio.ensure_future(queue.outputs({"x": np.ones((1, 1))}, 1, True)) for _ in range(20)]
+        await asyncio.sleep(0)
+        for _ in range(3):
+            assert (await queue.outputs({"x": np.zeros((1, 1))}, 1))["y"].tolist() == [[0]]
+        assert not any(each.done() for each in large)
+        go.set()
+        await asyncio.gather(*large)
+        queue.close()
+
+    run(ask)
+
+
+def test_large_work_comes_to_its_turn_beside_small_work_without_end() -> None:
+    async def ask() -> list[str]:
+        threads = WorkerThreads(1, "turns")
+        done: list[str] = []
+
+        async def work(name: str, large: bool) -> None:
+            await threads.run(done.append, name, large=large)
+
+        await asyncio.gather(work("first", True), work("large", True), *(work("small", False) for _ in range(100)))
+        threads.close()
+        return done
+
+    done = run(ask)
+    assert len(done) == 102
+    assert done.index("large") < 50
+
+
+def test_no_more_works_run_than_there_are_threads_but_for_one_small_one() -> None:
+    async def ask(sizes: list[bool]) -> int:
+        threads = WorkerThreads(2, "bounded")
+        running, most, lock = 0, 0, threading.Lock()
+
+        def work() -> None:
+            nonlocal running, most
+            with lock:
+                running += 1
+                most = max(most, running)
+            time.sleep(0.01)
+            with lock:
+                running -= 1
+
+        await asyncio.gather(*(threads.run(work, large=large) for large in sizes))
+        threads.close()
+        return most
+
+    assert run(lambda: ask([False] * 10)) == 2
+    assert run(lambda: ask([True] * 10)) == 2
+    assert run(lambda: ask([True, False] * 10)) <= 3
+
+
+def test_who_is_cancelled_while_waiting_or_given_a_thread_leaves_it_to_others() -> None:
+    async def ask() -> list[int]:
+        threads = WorkerThreads(1, "cancelled")
+        await threads.acquire(large=True)
+        waiting = [asyncio.ensure_future(threads.acquire(large=True)) for _ in range(2)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        threads.release(large=True)  # to the second
+        waiting[1].cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return await threads.run(lambda: [1], large=True)
+
+    assert run(ask) == [1]
+
+
+def _json(data: bytes, shape: bytes) -> bytes:
+    return b'{"inputs":[{"name":"x","datatype":"FP32","shape":%s,"data":%s}]}' % (shape, data)
+
+
+def _read(body: bytes) -> None:
+    request = read_request(body, None, 1, 1)
+    [tensor] = request.inputs
+    read_tensor(TensorSpec("x", np.dtype("float32"), (-1,) * len(tensor.shape)), "FP32", tensor.shape, tensor.data)
+
+
+_COUNT = 1 << 20
+LARGE: dict[str, Callable[[], Callable[[], object]]] = {
+    "numbers": lambda: _reading(_json(b"[" + b"0," * _COUNT + b"0]", b"[%d]" % (_COUNT + 1))),
+    "lists of one": lambda: _reading(_json(b"[" + b"[1]," * _COUNT + b"[1]]", b"[%d,1]" % (_COUNT + 1))),
+    "empty lists": lambda: _reading(_json(b"[" + b"[]," * _COUNT + b"[]]", b"[4]")),
+    "objects": lambda: _reading(b'{"inputs":[' + b"{}," * _COUNT + b"{}]}"),
+    "backslashes": lambda: _reading(_json(b'["' + b"\\\\" * _COUNT + b'"]', b"[1]")),
+    "numbers over gRPC": lambda: _scalars([1.0] * _COUNT),
+    "an answer": lambda: _dumping(np.full(_COUNT, 0.1, np.float32)),
+}
+
+
+def _reading(body: bytes) -> Callable[[], object]:
+    return lambda: _read(body)
+
+
+def _scalars(values: list[float]) -> Callable[[], object]:
+    spec = TensorSpec("x", np.dtype("float32"), (-1,))
+    return lambda: read_tensor(spec, "FP32", [len(values)], Scalars(values, "float32"))
+
+
+def _dumping(array: Any) -> Callable[[], object]:
+    return lambda: dumped(array)
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_no_step_of_large_work_goes_over_all_that_is_read_or_written(name: str) -> None:
+    """A step is a line that Python runs, by the thread's own time: between two of them other threads have their turn."""
+    work = LARGE[name]()
+    steps: list[float] = []
+    last = time.thread_time()
+
+    def step(frame: Any, event: str, argument: object) -> Any:
+        nonlocal last
+        now = time.thread_time()
+        steps.append(now - last)
+        last = time.thread_time()
+        return step
+
+    def traced() -> None:
+        nonlocal last
+        sys.settrace(step)
+        last = time.thread_time()
+        with contextlib.suppress(Refusal, OpletError):
+            work()
+        sys.settrace(None)
+
+    thread = threading.Thread(target=traced)
+    thread.start()
+    thread.join()
+    assert len(steps) > 20
+    assert max(steps) < max(0.25 * sum(steps), 0.004)
