@@ -1,9 +1,7 @@
 """Objects that a detector found, read out of its outputs as the model's metadata describe them.
 
 By TFLITE_METADATA: an output of boxes (BoundingBoxProperties), one of classes (TENSOR_VALUE_LABELS, or of that name), one of scores and one
-with their number. By ultralytics': the raw output of boxes and scores of all classes, whose best are kept (at least 0.25, and no two of one
-class that overlap by more than 0.7, as ultralytics' `predict` has it), or that of a model with such a selection inside. Without metadata
-of boxes: the outputs of a TFLite_Detection_PostProcess.
+with their number. By ultralytics': what `exported` reads. Without metadata of boxes: the outputs of a TFLite_Detection_PostProcess.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from oplet import Model
 from oplet.errors import ModelError, OpletError, TensorError
 from oplet.texts import shown
 from oplet_tools.metadata.attached_files import attached_files
+from oplet_tools.metadata.exported import LEAST_SCORE, MOST_OVERLAP, Exported, exported_as
 from oplet_tools.metadata.output_rules import Reporter, has_readable_tables, value_labels
 from oplet_tools.metadata.scores import ScoreRules, score_rules_of
 from oplet_tools.metadata.tables import (
@@ -34,8 +33,6 @@ __all__ = ["Detection", "Detector", "detector_of"]
 
 Array = NDArray[Any]
 _POSTPROCESS = "TFLite_Detection_PostProcess"
-#: The least score, and the largest overlap of two boxes of one class, that ultralytics' `predict` keeps, and how many boxes.
-_LEAST_SCORE, _MOST_OVERLAP, _MOST_BOXES = 0.25, 0.7, 300
 
 
 class Detection(NamedTuple):
@@ -46,12 +43,14 @@ class Detection(NamedTuple):
         number: the number of its class.
         score: its score.
         box: left, top, right and bottom, as parts of the input's width and height.
+        points: corners of a turned box, or keypoints, each x, y, and how visible it is if the model says that.
     """
 
     label: str
     number: int
     score: float
     box: tuple[float, float, float, float]
+    points: tuple[tuple[float, ...], ...] = ()
 
 
 class Detector(NamedTuple):
@@ -67,7 +66,7 @@ class Detector(NamedTuple):
         in_pixels: whether they are pixels of the input, not parts of its size.
         labels: labels of the classes.
         rules: calibration and threshold of the scores.
-        exported: how ultralytics' model gives its boxes: "raw", "selected", or "" for another model.
+        exported: how the output of ultralytics' model is read; None for another model.
     """
 
     boxes: int
@@ -79,7 +78,7 @@ class Detector(NamedTuple):
     in_pixels: bool = False
     labels: tuple[str, ...] = ()
     rules: ScoreRules = ScoreRules()
-    exported: str = ""
+    exported: Exported | None = None
 
     def read(self, outputs: Mapping[int, Array], size: tuple[int, int]) -> list[Detection]:
         """Return the objects that a run found, the highest score first.
@@ -88,42 +87,31 @@ class Detector(NamedTuple):
             outputs: real values of the outputs, by tensor index.
             size: height and width of the input's picture.
         """
-        if self.exported:
-            boxes, classes, scores = self._of_ultralytics(outputs[self.boxes].astype(np.float64))
-        else:
-            count = int(_finite(outputs[self.number]).reshape(-1)[:1].sum()) if self.number >= 0 else 0
-            boxes = outputs[self.boxes].reshape(-1, 4).astype(np.float64)[:, list(self.order)]
-            classes = _whole(outputs[self.classes].reshape(-1))
-            scores = outputs[self.scores].reshape(-1).astype(np.float64)
-            few = min(len(boxes), len(classes), len(scores), len(boxes) if self.number < 0 else max(count, 0))
-            boxes, classes, scores = boxes[:few], classes[:few], scores[:few]
-            if self.rules.calibration is not None:
-                scores = self.rules.calibration.apply(scores, classes)
+        if self.exported is not None:
+            return [Detection(self._label(each.number), *each) for each in self.exported.read(outputs[self.boxes], size)]
+        count = int(_finite(outputs[self.number]).reshape(-1)[:1].sum()) if self.number >= 0 else 0
+        boxes = outputs[self.boxes].reshape(-1, 4).astype(np.float64)[:, list(self.order)]
+        classes = _whole(outputs[self.classes].reshape(-1))
+        scores = outputs[self.scores].reshape(-1).astype(np.float64)
+        few = min(len(boxes), len(classes), len(scores), len(boxes) if self.number < 0 else max(count, 0))
+        boxes, classes, scores = boxes[:few], classes[:few], scores[:few]
+        if self.rules.calibration is not None:
+            scores = self.rules.calibration.apply(scores, classes)
         boxes = _boundaries(boxes, self.kind)
         if self.in_pixels:
             boxes = boxes / np.array([size[1], size[0]] * 2, np.float64)
         if self.rules.threshold is not None:
             high = ~(scores < self.rules.threshold)
             boxes, classes, scores = boxes[high], classes[high], scores[high]
-        if self.exported == "raw":
-            kept = _apart(boxes, classes, scores)
-            boxes, classes, scores = boxes[kept], classes[kept], scores[kept]
         order = np.argsort(-scores, kind="stable")
         return [self._detection(int(classes[place]), float(scores[place]), boxes[place]) for place in order]
 
     def _detection(self, index: int, score: float, box: Array) -> Detection:
-        label = self.labels[index] if 0 <= index < len(self.labels) else ""
         left, top, right, bottom = box.tolist()
-        return Detection(label, index, score, (left, top, right, bottom))
+        return Detection(self._label(index), index, score, (left, top, right, bottom))
 
-    def _of_ultralytics(self, rows: Array) -> tuple[Array, Array, Array]:
-        if self.exported == "selected":
-            found = rows[0]
-            return found[:, :4], _whole(found[:, 5]), found[:, 4]
-        found = rows[0].T
-        of_classes = found[:, 4 : 4 + len(self.labels)]
-        classes = of_classes.argmax(1)
-        return found[:, :4], classes, of_classes[np.arange(len(classes)), classes]
+    def _label(self, index: int) -> str:
+        return self.labels[index] if 0 <= index < len(self.labels) else ""
 
 
 def detector_of(
@@ -224,24 +212,17 @@ def _by_ultralytics(
     except ModelError:  # what is said of labels and pictures tells it
         return None
     said = ultralytics_of(model)
-    if said is None or said.task not in ("detect", "segment", "pose") or not said.names:
+    if said is None:
         return None
     for index, (name, shape) in outputs.items():
-        if len(shape) != 3 or shape[0] != 1:
+        found = exported_as(said, shape, channels_first)
+        if found is None:
             continue
-        selected = bool(said.content.get("end2end")) or (shape[2] == 6 and shape[2] != 4 + len(said.names))
-        if selected and shape[2] >= 6:
-            # Of exports with channels first, boxes that were selected inside are in pixels.
-            found = Detector(index, in_pixels=channels_first, labels=said.names, exported="selected")
-        elif shape[1] >= 4 + len(said.names):
-            found = Detector(index, kind=BoundingBoxType.CENTER, labels=said.names, exported="raw")
-        else:
-            continue
-        rest = f", and boxes of one class that overlap by more than {_MOST_OVERLAP}" if found.exported == "raw" else ""
+        rest = "" if found.selected else f", and boxes of one class that overlap by more than {MOST_OVERLAP}"
         reporter.say(
-            f"output '{name}': objects with the names of '{shown(said.file)}', scores below {_LEAST_SCORE} left out{rest}, as ultralytics does"
+            f"output '{name}': objects with the names of '{shown(said.file)}', scores up to {LEAST_SCORE} left out{rest}, as ultralytics does"
         )
-        return found._replace(rules=ScoreRules(None, _LEAST_SCORE))
+        return Detector(index, labels=said.names, exported=found)
     return None
 
 
@@ -261,18 +242,3 @@ def _boundaries(boxes: Array, kind: BoundingBoxType) -> Array:
     elif kind is BoundingBoxType.CENTER:
         first, second = first - second / 2, first + second / 2
     return np.concatenate([first, second], 1)
-
-
-def _apart(boxes: Array, classes: Array, scores: Array) -> list[int]:
-    """Return the places of the boxes that do not overlap too much with a better one of the same class, the best first."""
-    order = np.argsort(-scores, kind="stable")
-    areas = np.prod(np.maximum(boxes[:, 2:] - boxes[:, :2], 0), 1)
-    kept: list[int] = []
-    while order.size and len(kept) < _MOST_BOXES:
-        best, order = int(order[0]), order[1:]
-        kept.append(best)
-        sides = np.minimum(boxes[best, 2:], boxes[order, 2:]) - np.maximum(boxes[best, :2], boxes[order, :2])
-        shared = np.prod(np.maximum(sides, 0), 1)
-        overlap = shared / np.maximum(areas[best] + areas[order] - shared, 1e-12)
-        order = order[(overlap <= _MOST_OVERLAP) | (classes[order] != classes[best])]
-    return kept

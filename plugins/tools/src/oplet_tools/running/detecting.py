@@ -25,12 +25,14 @@ class FoundObject(NamedTuple):
         number: the number of its class.
         score: its score.
         box: left, top, right and bottom.
+        points: corners of a turned box, or keypoints: x, y, and how visible it is if the model says that.
     """
 
     label: str
     number: int
     score: float
     box: tuple[float, float, float, float]
+    points: tuple[tuple[float, ...], ...] = ()
 
 
 class Objects(NamedTuple):
@@ -39,14 +41,20 @@ class Objects(NamedTuple):
     Attributes:
         unit: "pixels" if boxes are in pixels of the picture, "parts" if in parts of the input's width and height.
         found: the objects, the highest score first.
+        points: what their points are: "corners", "keypoints", or "" for none.
     """
 
     unit: str
     found: list[FoundObject]
+    points: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return a dictionary of them, for JSON."""
-        return {"unit": self.unit, "found": [{**each._asdict(), "box": list(each.box)} for each in self.found]}
+        return {"unit": self.unit, "found": list(map(self._as_dict, self.found))}
+
+    def _as_dict(self, one: FoundObject) -> dict[str, Any]:
+        told = {"label": one.label, "number": one.number, "score": one.score, "box": list(one.box)}
+        return {**told, self.points: list(map(list, one.points))} if self.points else told
 
 
 class PictureInput(NamedTuple):
@@ -111,9 +119,18 @@ def objects_in(
     height, width = given.shape[-2:] if picture.channels_first else given.shape[-3:-1]
     areas = [each.facts["area"] for each in notices if each.input == picture.name and "area" in each.facts]
     left, top, right, bottom = areas[0] if areas else (0, 0, 1, 1)
+    sides = [each.facts["sides"] for each in notices if each.input == picture.name and "sides" in each.facts]
+    exported = detector.exported
+    # As ultralytics has it, nothing but a turned box leads out of the picture.
+    most = tuple(sides[0] if sides else (1, 1)) if exported is not None and not exported.turned else None
+
+    def placed(point: Sequence[float]) -> tuple[float, ...]:
+        x, y = left + point[0] * (right - left), top + point[1] * (bottom - top)
+        return (x, y, *point[2:]) if most is None else (min(max(x, 0), most[0]), min(max(y, 0), most[1]), *point[2:])
+
     found = []
     for each in detector.read(outputs, (height, width)):
-        a, b, c, d = each.box
-        box = left + a * (right - left), top + b * (bottom - top), left + c * (right - left), top + d * (bottom - top)
-        found.append(FoundObject(each.label, each.number, each.score, box))
-    return Objects("pixels" if areas else "parts", found)
+        (a, b), (c, d) = placed(each.box[:2]), placed(each.box[2:])
+        found.append(FoundObject(each.label, each.number, each.score, (a, b, c, d), tuple(map(placed, each.points))))
+    points = "" if exported is None else "corners" if exported.turned else "keypoints" if exported.keypoints[0] else ""
+    return Objects("pixels" if areas else "parts", found, points)

@@ -255,17 +255,24 @@ def _resized(
     if not height * width:
         return np.zeros((height, width, layout.channels), np.uint8)
     picture.area = (0.0, 0.0, float(image.width), float(image.height))
+    picture.facts["sides"] = list(image.size)
     if (image.height, image.width) == (height, width):
         return np.asarray(image, np.uint8)
     across, down = width / image.width, height / image.height
     even = max(across, down) * 0.99 <= min(across, down)
-    resize = "stretch" if even else preprocessing.resize or rules.resize or "stretch"
-    fill, source = (preprocessing.fill, "") if preprocessing.resize or not rules.resize else (rules.fill, f", {rules.source}")
+    ruled = not preprocessing.resize and bool(rules.resize)
+    resize = preprocessing.resize or rules.resize or "stretch"
+    resize = "stretch" if even and not ruled else resize
+    fill, source = (rules.fill, f", {rules.source}") if ruled else (preprocessing.fill, "")
     size, box = (width, height), (0.0, 0.0, float(image.width), float(image.height))
     how = f"resized to {width} x {height}"
     if resize == "crop":
         kept = min(image.width, width / max(across, down)), min(image.height, height / max(across, down))
         left, top = (image.width - kept[0]) / 2, (image.height - kept[1]) / 2
+        if ruled:  # the middle is cut out after the picture is resized, in whole pixels
+            wide, high = (max(int(side * max(across, down)), least) for side, least in zip(image.size, size))
+            kept = image.width * width / wide, image.height * height / high
+            left, top = round((wide - width) / 2) * image.width / wide, round((high - height) / 2) * image.height / high
         box = picture.area = left, top, left + kept[0], top + kept[1]
         how = f"its middle of {kept[0]:.6g} x {kept[1]:.6g} resized to {width} x {height}{source}"
     elif resize == "pad":
@@ -274,17 +281,41 @@ def _resized(
     elif not even:
         how += f" (stretched: {across:.3g} across, {down:.3g} down)"
     shrinks = size[0] <= box[2] - box[0] and size[1] <= box[3] - box[1]
-    filter = preprocessing.filter or ("box" if shrinks else "bilinear")
+    chosen = preprocessing.filter or (rules.filter if not preprocessing.resize else "")
+    filter = chosen or ("box" if shrinks else "bilinear")
     if preprocessing.filter:
         how += f" by the filter {filter}"
     picture.did(how, resized=[width, height], stretched=resize == "stretch" and not even, filter=filter)
     image_size = image.size
-    image = image.resize(size, Resampling[filter.upper()], box=box)
+    pixels = (
+        _between_four(np.asarray(image, np.uint8), size)
+        if filter == "linear"
+        else np.asarray(image.resize(size, Resampling[filter.upper()], box=box), np.uint8)
+    )
     if size == (width, height):
-        return np.asarray(image, np.uint8)
+        return pixels
     canvas = np.full((height, width, layout.channels), fill, np.uint8)
     left, top = (width - size[0]) // 2, (height - size[1]) // 2
     x, y = image_size[0] / size[0], image_size[1] / size[1]
     picture.area = -left * x, -top * y, (width - left) * x, (height - top) * y
-    canvas[top : top + size[1], left : left + size[0]] = np.asarray(image, np.uint8).reshape(size[1], size[0], layout.channels)
+    canvas[top : top + size[1], left : left + size[0]] = pixels.reshape(size[1], size[0], layout.channels)
     return canvas
+
+
+def _between_four(pixels: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+    """Resize to a width and height, each pixel between the four that are nearest: no area is averaged, as OpenCV's linear interpolation."""
+    width, height = size
+
+    def nearest(length: int, wanted: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]:
+        at = ((np.arange(wanted) + 0.5) * length / wanted - 0.5).clip(0, length - 1)
+        first = at.astype(np.intp)
+        return first, np.minimum(first + 1, length - 1), (at - first).astype(np.float32)
+
+    left, right, across = nearest(pixels.shape[1], width)
+    above, below, down = nearest(pixels.shape[0], height)
+    across = across.reshape(-1, *[1] * (pixels.ndim - 2))
+    resized = np.empty((height, width, *pixels.shape[2:]), np.uint8)
+    for row, (first, second, part) in enumerate(zip(above, below, down)):
+        lines = [line[left] * (1 - across) + line[right] * across for line in (pixels[first], pixels[second])]
+        resized[row] = np.rint(lines[0] * (1 - part) + lines[1] * part)
+    return resized

@@ -27,6 +27,7 @@ class PictureRules(NamedTuple):
         size: height and width for dimensions that the input leaves free; None if they are not said.
         resize: how a picture of other proportions is fitted, as `Preprocessing.resize`; "" if it is not said.
         fill: the pixels that are added.
+        filter: how pixels are resized, as `Preprocessing.filter`, or "linear" for that between the nearest four; "" if it is not said.
         source: who says it, in words.
     """
 
@@ -35,6 +36,7 @@ class PictureRules(NamedTuple):
     size: tuple[int, int] | None = None
     resize: str = ""
     fill: int = 0
+    filter: str = ""
     source: str = METADATA
 
 
@@ -68,12 +70,15 @@ def picture_rules_of(model: Model, subgraph: int, position: int) -> PictureRules
         rules = PictureRules(normalization, content.color_space == ColorSpaceType.GRAYSCALE, fixed)
     if exported is None:
         return rules
+    square = exported.size is None or exported.size[0] == exported.size[1]
+    classifies = exported.task == "classify"
     return PictureRules(
         normalization or Normalization((0.0,), (255.0,)),
         rules.greyscale,
         rules.size or exported.size,
-        "pad" if exported.task in _FITTED else "crop" if exported.task == "classify" else "",
+        "pad" if exported.task in _FITTED else ("crop" if square else "stretch") if classifies else "",
         _GREY,
+        "linear" if exported.task in _FITTED else "bilinear" if classifies else "",
         ULTRALYTICS,
     )
 
