@@ -110,7 +110,7 @@ def _child(kind: str, path: Path, threads: int, size: Size, longest: int) -> Non
             lines = Path("/proc/self/status").read_text().splitlines()
             return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
         except (OSError, StopIteration):
-            return peak_bytes()
+            return peak_bytes() or 0
 
     def run(content: bytes, its: Size, length: int) -> object:
         interpreter = _interpreter(kind, content, threads)
@@ -125,7 +125,7 @@ def _child(kind: str, path: Path, threads: int, size: Size, longest: int) -> Non
     gc.collect()
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")  # forget the peak (proc(5))
-    before = resident_bytes()
+    before = resident_bytes() or 0
     kept = run(path.read_bytes(), size, longest)
     print("RESULT", highest() - before)
     del kept
