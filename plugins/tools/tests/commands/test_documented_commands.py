@@ -134,6 +134,7 @@ def folder(tmp_path: Path) -> Path:
         shutil.copy(digits / "pictures" / "7.png", tmp_path / name)
     shutil.copy(digits / "labels.txt", tmp_path)
     shutil.copy(ROOT / "examples" / "atan" / "atan.tflite", tmp_path)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     (tmp_path / "my_app").mkdir()
     (tmp_path / "program.py").write_text(PROGRAM)
     np.save(tmp_path / "x.npy", np.linspace(0, 1, 64, dtype=np.float32).reshape(1, 8, 8, 1))

@@ -192,14 +192,13 @@ def _nth(reverse: bool, outputs: list[Array], values: Array, n: Array) -> None:
     length = values.shape[-1]
     place = length - 1 - int(n) if reverse else int(n)
     rows, found = values.reshape(-1, length), outputs[0].reshape(-1)
-    at_once = max(1, _PARTITIONED // length)
-    for start in range(0, len(rows), at_once):  # a large tensor has no room for a copy
-        some = rows[start : start + at_once]
+    for [part] in portions((len(rows),), max(1, _PARTITIONED // length)):  # a large tensor has no room for a copy
+        some = rows[part]
         if values.dtype.kind == "V":  # numpy does not partition bfloat16
             some = np.sort(some.astype(np.float32), -1)
         else:
             some = np.partition(some, place, -1)
-        found[start : start + at_once] = some[:, place]
+        found[part] = some[:, place]
 
 
 NTH_ELEMENT: Registration = filled(
