@@ -156,7 +156,9 @@ class _Signature:
         self.graph.set_outputs(*outputs.values())
         self.net.builder.add_signature(self.key, inputs, outputs, self.graph)
 
-    def op(self, name: str, inputs: Sequence[int | None], shape: Sequence[int], options: Any = None, type: str = "float32") -> int:
+    def op(
+        self, name: str, inputs: Sequence[int | None], shape: Sequence[int], options: Any = None, type: str = "float32"
+    ) -> int:
         """Add an operator; return its output."""
         self._names += 1
         out = self.graph.add_tensor(f"{name}_{self._names}", type, shape)
