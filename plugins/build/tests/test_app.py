@@ -120,8 +120,8 @@ def test_a_program_holds_the_licences_and_says_what_it_is_made_of(pyz: Path) -> 
     sources = archive.read("licenses/SOURCES").decode()
     assert "\noplet " in sources
     assert "\noplet-builtin-ops " in sources
-    for carried in ("oplet-build", "oplet-tools"):
-        assert f"\n{carried} 0.1.0: Apache-2.0, oplet-builtin-ops/LICENSE" in sources
+    for carried, licence in (("oplet-build", "Apache-2.0"), ("oplet-tools", "Apache-2.0 AND MIT")):
+        assert f"\n{carried} 0.1.0: {licence}, oplet-builtin-ops/LICENSE" in sources
     assert "flatbuffers" not in sources  # of which these kernels need nothing
     assert not [name for name in archive.namelist() if "flatbuffers" in name]
 

@@ -37,6 +37,8 @@ NOT_RUN = {
     r"sh scripts/fuzz\.sh|python -m fuzz": "takes minutes; tests/hostile/test_fuzz.py runs this module",
     r"oplet .*--delegate libneg\.so\b": "the library of docs/native-delegates.md, in tests/pages/test_native_delegates.py",
     r"oplet .*--delegate litert:library=": "a library that works in LiteRT alone; plugins/native_ops/tests/delegates/test_in_litert.py has one",
+    r"oplet .*--delegate xla:device=gpu\b": "a GPU; plugins/xla_delegate/tests/test_page.py runs the page on the CPU",
+    r"oplet chat model\.litertlm|oplet (inspect|doctor) \S+\.(litertlm|task)\b": "a bundle that a reader has; plugins/lm/tests make some, and call these",
     r"oplet doctor reviews\.tflite": "the model that docs/text-classifier.md makes, in tests/pages/test_text_classifier.py",
     r"oplet .*--delegate fast\b|oplet new-delegate fast": "the delegate that docs/writing-a-delegate.md makes, in tests/pages/test_writing_a_delegate.py",
 }
@@ -86,7 +88,7 @@ SUMMARY = {
     "new-delegate": ("oplet new-delegate fresh --directory fresh_delegate",),
 }
 #: What needs a package besides oplet-builtin-ops.
-NEEDS_MORE = re.compile(r"--delegate (example|litert|openvino)\b|--compare litert|--custom-op-library|oplet native\b")
+NEEDS_MORE = re.compile(r"--delegate (example|litert|openvino|xla)\b|--compare litert|--custom-op-library|oplet native\b")
 PROGRAM = """
 from ai_edge_litert.interpreter import Interpreter
 
