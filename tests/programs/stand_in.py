@@ -58,12 +58,12 @@ class StandIn(MetaPathFinder, Loader):
 
 def of_oplet(**arguments: Any) -> dict[str, Any]:
     """oplet's names; every Interpreter gets the arguments."""
-    import oplet
+    from oplet import interpreter
 
-    class Interpreter(oplet.Interpreter):
-        __init__ = _with(oplet.Interpreter.__init__, arguments)
+    class Interpreter(interpreter.Interpreter):
+        __init__ = _with(interpreter.Interpreter.__init__, arguments)
 
-    return {name: getattr(oplet, name) for name in NAMES} | {"Interpreter": Interpreter}
+    return {name: getattr(interpreter, name) for name in NAMES} | {"Interpreter": Interpreter}
 
 
 def of_litert(way: str) -> dict[str, Any]:

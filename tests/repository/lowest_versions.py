@@ -220,7 +220,7 @@ def model_explorer() -> None:
 
 def serve() -> None:
     import oplet_serve
-    from oplet_serve.tensors import TensorSpec, read_tensor
+    from oplet_serve.values.tensors import TensorSpec, read_tensor
 
     found = read_tensor(TensorSpec("x", np.dtype("float32"), (-1,)), "FP32", [2], [1, 2.5])
     assert found.tolist() == [1, 2.5]

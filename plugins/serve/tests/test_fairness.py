@@ -18,8 +18,8 @@ from oplet_serve.doors.rest_messages import read_request
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.queueing import RequestQueue
 from oplet_serve.refusals import Refusal
-from oplet_serve.slices import dumped
-from oplet_serve.tensors import Scalars, TensorSpec, read_tensor
+from oplet_serve.values.slices import dumped
+from oplet_serve.values.tensors import Scalars, TensorSpec, read_tensor
 
 PATIENCE = 60.0
 

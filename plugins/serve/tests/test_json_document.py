@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from tests.budgets import examples
 
 from oplet.errors import TensorError
-from oplet_serve import elements, slices
 from oplet_serve.doors import json_document
 from oplet_serve.doors.json_document import read_document
-from oplet_serve.elements import JsonElements
 from oplet_serve.refusals import Refusal
-from oplet_serve.tensors import TensorSpec, read_tensor
+from oplet_serve.values import elements, slices
+from oplet_serve.values.elements import JsonElements
+from oplet_serve.values.tensors import TensorSpec, read_tensor
 
 QUIET = settings(max_examples=examples(300), deadline=None)
 LEAVES = st.none() | st.booleans() | st.integers(-3, 300) | st.floats(0, 9) | st.text('ab"\\[]{},:é😀\n ', max_size=6)

@@ -9,7 +9,7 @@ import pytest
 
 from oplet.errors import ModelError, TensorError
 from oplet_serve.options import Options
-from oplet_serve.tensors import TensorSpec, as_json, as_raw, read_tensor
+from oplet_serve.values.tensors import TensorSpec, as_json, as_raw, read_tensor
 
 
 def spec(dtype: Any, *shape: int) -> TensorSpec:

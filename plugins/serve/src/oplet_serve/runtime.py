@@ -27,8 +27,8 @@ from oplet_serve.options import Options
 from oplet_serve.queueing import RequestQueue
 from oplet_serve.refusals import LARGE, NO_MEMORY, Refusal, check_count, refusal_of
 from oplet_serve.served_model import ServedModel
-from oplet_serve.slices import SMALL
-from oplet_serve.tensors import TensorSpec, as_json, nbytes_of, read_tensor, weight_of
+from oplet_serve.values.slices import SMALL
+from oplet_serve.values.tensors import TensorSpec, as_json, nbytes_of, read_tensor, weight_of
 
 __all__ = ["ArrayRequest", "OpletRuntime"]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from oplet.errors import DeadlineError, LimitError, TensorError
 from oplet_predictor import Predictor
 from oplet_serve.options import Options
-from oplet_serve.tensors import TensorSpec
+from oplet_serve.values.tensors import TensorSpec
 
 __all__ = ["ServedModel"]
 

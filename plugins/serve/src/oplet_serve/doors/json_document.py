@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import orjson
 
-from oplet_serve.elements import JsonElements
 from oplet_serve.refusals import Refusal
-from oplet_serve.slices import SLICE, SMALL, cut, occurrences
+from oplet_serve.values.elements import JsonElements
+from oplet_serve.values.slices import SLICE, SMALL, cut, occurrences
 
 __all__ = ["read_document"]
 

@@ -25,8 +25,8 @@ from oplet_serve.doors.bounds import Bounds
 from oplet_serve.doors.rest_messages import HEADER, binary_outputs, read_request, written_response
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.refusals import LARGE, LATE, NO_MEMORY, Refusal
-from oplet_serve.slices import SMALL
-from oplet_serve.tensors import nbytes_of
+from oplet_serve.values.slices import SMALL
+from oplet_serve.values.tensors import nbytes_of
 
 __all__ = ["rest_application"]
 

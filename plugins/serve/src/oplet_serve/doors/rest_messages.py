@@ -11,8 +11,8 @@ from mlserver.types import InferenceResponse, Parameters, RequestInput, RequestO
 from oplet_serve.doors.json_document import read_document
 from oplet_serve.refusals import Refusal, check_count
 from oplet_serve.runtime import ArrayRequest
-from oplet_serve.slices import dumped
-from oplet_serve.tensors import as_json, as_raw
+from oplet_serve.values.slices import dumped
+from oplet_serve.values.tensors import as_json, as_raw
 
 __all__ = ["HEADER", "binary_outputs", "read_request", "written_response"]
 

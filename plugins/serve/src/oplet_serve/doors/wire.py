@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from oplet_serve.refusals import Refusal, check_count
-from oplet_serve.tensors import MOST_DIMENSIONS, TensorSpec, stated_sizes
+from oplet_serve.values.tensors import MOST_DIMENSIONS, TensorSpec, stated_sizes
 
 __all__ = ["check_message", "model_of"]
 

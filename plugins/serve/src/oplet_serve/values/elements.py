@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 
 from oplet.errors import TensorError
-from oplet_serve.slices import SLICE, occurrences, without
+from oplet_serve.values.slices import SLICE, occurrences, without
 
 __all__ = ["JsonElements", "flattened"]
 

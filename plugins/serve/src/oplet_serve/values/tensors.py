@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import LimitError, ModelError, TensorError
-from oplet_serve.elements import JsonElements, flattened
-from oplet_serve.slices import ELEMENTS, SMALL
+from oplet_serve.values.elements import JsonElements, flattened
+from oplet_serve.values.slices import ELEMENTS, SMALL
 
 __all__ = [
     "MOST_DIMENSIONS",
