@@ -38,6 +38,8 @@ def bill(release: Path) -> dict[str, Any]:
 
 def test_another_checkout_on_another_day_gives_the_same_bytes(release: Path, tmp_path: Path) -> None:
     clone = tmp_path / "elsewhere" / "clone"
+    clone.mkdir(parents=True)
+    shutil.copy(ROOT / ".gitignore", clone)  # hatchling reads it, and puts it into each source distribution
     for each in BUILT:
         shutil.copytree(ROOT / each, clone / each, ignore=shutil.ignore_patterns("__pycache__", "build"))
         for path in (clone / each).rglob("*"):
