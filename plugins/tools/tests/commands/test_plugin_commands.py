@@ -10,10 +10,10 @@ import pytest
 from tests.places import EXAMPLES
 
 from oplet import PluginManager
+from oplet.plugins.known_packages import known
 from oplet_testing.distributions import fake_distribution
 from oplet_tools.cli.app import app
 from oplet_tools.cli.main import main
-from oplet_tools.cli.plugin_commands import KNOWN
 
 HOOK = """
 from oplet import hookimpl
@@ -71,8 +71,9 @@ def site(add):
 
 def test_the_commands_of_this_project_s_packages_are_known():
     ours = {entry.name: entry.provenance.distribution for entry in PluginManager().commands().entries()}
-    assert ours.items() <= KNOWN.items()
-    assert not KNOWN.keys() & {info.name or info.callback.__name__.replace("_", "-") for info in app.registered_commands}
+    listed = {command: package for package, brought in known().items() for command in brought.get("commands", ())}
+    assert ours.items() <= listed.items()
+    assert not listed.keys() & {info.name or info.callback.__name__.replace("_", "-") for info in app.registered_commands}
 
 
 def test_the_help_lists_them_with_their_packages_and_imports_none(oplet, site):

@@ -21,11 +21,11 @@ from plugins.tools.tests.commands.terminal_outputs import (
 from plugins.tools.tests.commands.test_documented_commands import SUMMARY
 from rich.cells import cell_len
 
+from oplet.plugins.known_packages import known
 from oplet.plugins.manager import PluginManager
 from oplet_tools.cli.app import COMMANDS as REGISTERED
 from oplet_tools.cli.console import Printer
 from oplet_tools.cli.main import _Formatter
-from oplet_tools.cli.plugin_commands import KNOWN
 from oplet_tools.cli.row_report import row_report
 from oplet_tools.cli.table_layout import Column, layout, parse_column
 
@@ -54,7 +54,7 @@ def test_every_command_prints_what_the_files_say(mode: str, plugins: str) -> Non
 def test_every_command_has_a_file() -> None:
     shown = {command.split()[0] for command in COMMANDS.values()}
     named = {function.__name__.replace("_", "-") for function in REGISTERED}
-    named |= {name for name, package in KNOWN.items() if package == "oplet-build"}
+    named |= set(known()["oplet-build"]["commands"])
     assert named ^ shown == {"--help"}
     assert set(SUMMARY) <= named
     of_plugins = {command.split()[0] for command in PLUGIN_COMMANDS.values()}

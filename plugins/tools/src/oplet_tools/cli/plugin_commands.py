@@ -10,7 +10,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from oplet.errors import PluginError
 from oplet.texts import logger_of
-from oplet.toolkit import known_command
 from oplet_tools.cli.settings import Settings
 
 if TYPE_CHECKING:
@@ -50,8 +49,11 @@ class Commands(TyperGroup):
 
     def resolve_command(self, context: Any, args: list[str]) -> Any:
         name = args[0]
-        if not context.resilient_parsing and self.get_command(context, name) is None and (package := known_command(name)):
-            context.fail(f"No such command '{name}': {self._absence(context, package)}.")
+        if not context.resilient_parsing and self.get_command(context, name) is None:
+            from oplet.toolkit import known_command  # imported late: it imports numpy
+
+            if package := known_command(name):
+                context.fail(f"No such command '{name}': {self._absence(context, package)}.")
         return super().resolve_command(context, args)
 
     def list_commands(self, context: Any) -> list[str]:
