@@ -184,15 +184,12 @@ def brought(points: Mapping[str, str]) -> dict[str, Any]:
         "commands": sorted(entry.name for entry in manager.commands().entries()),
     }
     if builtin := {op.name: versions for op, versions in ranges.items() if isinstance(op, BuiltinOperator)}:
-        found["builtin_ops"] = {name: _range(*_ends(builtin[name])) for name in sorted(builtin)}
+        found["builtin_ops"] = {name: _range(builtin[name]) for name in sorted(builtin)}
     return {key: value for key, value in found.items() if value}
 
 
-def _ends(versions: list[int]) -> tuple[int, int]:
-    return min(versions), max(versions)
-
-
-def _range(first: int, last: int) -> str:
+def _range(versions: list[int]) -> str:
+    first, last = min(versions), max(versions)
     return str(first) if first == last else f"{first}-{last}"
 
 
@@ -295,9 +292,8 @@ def main(arguments: list[str] | None = None) -> None:
         if name not in found:
             sys.exit(f"directory/ has no {name}.toml: python -m scripts.directory --new {name} prints its beginning.")
         told, is_so = found[name], _installed(given.compare)
-        differ = [
-            key for key in ("oplet", "python", *BROUGHT, "builtin_ops") if key != "families" and told.get(key) != is_so.get(key)
-        ]
+        registered = [kind for kind in BROUGHT if kind != "families"]  # which nobody but its author knows
+        differ = [key for key in ("oplet", "python", *registered, "builtin_ops") if told.get(key) != is_so.get(key)]
         if differ:
             sys.exit("\n".join(f"{name}.toml: {key} is {told.get(key)}, and the package has {is_so.get(key)}." for key in differ))
         return

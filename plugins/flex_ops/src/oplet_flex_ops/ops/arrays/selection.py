@@ -15,7 +15,7 @@ from oplet.kernels.axes import read_int
 from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled
-from oplet_flex_ops.numerics.dense import portions
+from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature
 
 __all__ = [
@@ -184,15 +184,11 @@ def _nth_shapes(node: Node, reverse: bool) -> list[Shape]:
     return [source.shape[:-1]]
 
 
-#: Elements that are partitioned at once.
-_PARTITIONED = 1 << 20
-
-
 def _nth(reverse: bool, outputs: list[Array], values: Array, n: Array) -> None:
     length = values.shape[-1]
     place = length - 1 - int(n) if reverse else int(n)
     rows, found = values.reshape(-1, length), outputs[0].reshape(-1)
-    for [part] in portions((len(rows),), max(1, _PARTITIONED // length)):  # a large tensor has no room for a copy
+    for [part] in portions((len(rows),), max(1, PORTION // length)):  # a large tensor has no room for a copy
         some = rows[part]
         if values.dtype.kind == "V":  # numpy does not partition bfloat16
             some = np.sort(some.astype(np.float32), -1)
