@@ -84,7 +84,7 @@ BESIDE = {
 
 def packages() -> dict[str, Path]:
     """The folder of each package of the repository, by the package's name; the core is first."""
-    folders = [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
+    folders = [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml")), ROOT / "metapackage"]
     return {tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]["name"]: folder for folder in folders}
 
 

@@ -79,7 +79,7 @@ def test_a_companion_that_is_not_installed_is_advised_by_who_brings_it() -> None
 
 
 def test_every_package_of_the_repository_is_known_as_the_project_s() -> None:
-    for package in ("oplet", *map(name_of, FOLDERS)):
+    for package in ("oplet", "oplet-core", *map(name_of, FOLDERS)):
         assert known_packages.is_ours(package), "run python -m scripts.directory --own"
     assert not known_packages.is_ours("oplet-nobodys")
 

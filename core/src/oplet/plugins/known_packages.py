@@ -95,7 +95,7 @@ def known_command(name: str) -> str:
 
 def is_ours(package: str) -> bool:
     """Return whether a package is one of this project."""
-    return package == "oplet" or known().get(package, {}).get("source", "").startswith(_FOLDERS)
+    return package in ("oplet", "oplet-core") or known().get(package, {}).get("source", "").startswith(_FOLDERS)
 
 
 def package_origin(package: str) -> str:

@@ -341,9 +341,9 @@ class Plugin:
     def _refuse_api(self, first: int, last: int) -> None:
         self.api = str(first) if first == last else f"{first}-{last}"
         if first > API_VERSION:
-            from oplet.plugins.install_commands import install_command
+            from oplet.plugins.install_commands import upgrade_command
 
-            fix = f"a newer oplet is needed: {install_command('oplet', upgrade=True)}"
+            fix = f"a newer oplet is needed: {upgrade_command()}"
         else:
             fix = "a newer version of the plugin is needed"
         self.fail(f"it speaks plugin API {self.api} and this oplet speaks {API_VERSION}, so {fix}")
