@@ -183,7 +183,7 @@ def unserved_custom_ops(subgraphs: Sequence[Subgraph], start: int) -> list[str]:
 
     Nodes that a delegate ran before a resize, and may claim again, are left out.
     """
-    if None not in [node.registration for subgraph in subgraphs for node in subgraph.nodes]:  # the usual case
+    if all(node.registration is not None for subgraph in subgraphs for node in subgraph.nodes):  # the usual case
         return []
     awaiting = {node for subgraph in subgraphs for node in subgraph.delegated.awaiting}
     nodes = (node for node in running_nodes(subgraphs, start) if node.registration is None and node not in awaiting)
