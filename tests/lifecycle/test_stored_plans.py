@@ -367,8 +367,8 @@ def test_kernels_that_are_needed_later_are_initialized(allocates_first: bool) ->
     if not allocates_first:
         restored = Interpreter(model_content=model())
     session = restored._runtime.session
-    assert "resolver" not in vars(session)
-    session.resolver = Eager(session._resolver())
+    assert session._found_resolver is None
+    session._found_resolver = Eager(session._resolver())
     restored.resize_tensor_input(X, (2, SIDE, SIDE, DEPTH))
     restored.allocate_tensors()
     assert len(begun) == 4

@@ -173,6 +173,7 @@ class Session:
     ) -> None:
         self.model = model
         self._resolver = resolver
+        self._found_resolver: OpResolver | None = None
         self.chains: dict[Any, Any] = {}
         self.inlined_model: tuple[int, Model] | None = None
         self.subgraphs: list[Subgraph] = []
@@ -199,10 +200,12 @@ class Session:
         self._locked = 0
         self._free = threading.Lock()
 
-    @cached_property
+    @property  # no cached one, which would make all attributes of the session slower to read, at each run
     def resolver(self) -> OpResolver:
         """The resolver, which finds the kernels for the nodes; plugins are imported when it is first asked for."""
-        return self._resolver()
+        if self._found_resolver is None:
+            self._found_resolver = self._resolver()
+        return self._found_resolver
 
     @cached_property
     def workers(self) -> Workers:
