@@ -27,10 +27,13 @@ __all__ = ["bind_node", "bind_segment", "exchange_memory"]
 
 def bind_segment(context: KernelContext, segment: Segment, start: int = 0) -> None:
     """Bind each node of a segment (part of the plan, from position `start` on) to its arrays; raises what `bind_node` raises."""
-    positions = {} if start else {index: at for at, index in enumerate(context.subgraph.execution_plan[: segment.end])}
+    subgraph = context.subgraph
+    plan = () if start or not subgraph.folded else subgraph.execution_plan[: segment.end]  # else no constant can be let go
+    positions = {index: at for at, index in enumerate(plan)}
+    has_buffers = any(tensor.delegate is not None for tensor in subgraph.tensors)
     for node in segment.nodes:
         thunk = bind_node(context, node)
-        segment.thunks.append(with_readable_inputs(context, node, thunk))
+        segment.thunks.append(with_readable_inputs(context, node, thunk) if has_buffers else thunk)
         if positions and node.delegate is None and (kernel := node.registration) is not None and kernel.bind is not None:
             context.let_go(node, positions[node.index])
 

@@ -14,7 +14,7 @@ from oplet.errors import OpletError, PrepareError, UnservedNodeError, failures
 from oplet.ops.context import Declined, Node
 from oplet.ops.serving.providers import Chain, Providers
 from oplet.runtime.execution.kernel_context import KernelContext
-from oplet.runtime.resolving import find_providers
+from oplet.runtime.resolving import find_providers, op_of
 from oplet.texts import LONGEST, plain
 
 __all__ = ["fall_back", "initialize", "initialize_provider"]
@@ -46,8 +46,7 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
         OpConflictError: several packages come next.
         ResolverError: the next kernel cannot be imported.
     """
-    registration = node.registration
-    if registration is not None and registration.limits is not None and (reason := registration.limits.refusal(node)):
+    if reason := _refusal(node):
         fall_back(context, node, reason)
         return False
     if node.providers is not None and not node.providers.started:
@@ -104,8 +103,7 @@ def _give(context: KernelContext, node: Node, declined: Declined | str) -> None:
 
 
 def _providers(context: KernelContext, node: Node, *, started: bool) -> Providers:
-    name = node.composite_name
-    key = node.op, node.op_name, node.version, name, node.composite_version if name else 0
+    key = op_of(node)
     chain = context.session.chains.get(key)
     if chain is None:
         chain = context.session.chains[key] = Chain(partial(find_providers, node, context.session.resolver))

@@ -270,8 +270,8 @@ class ModelRuntime:
     def reset_variables(self) -> None:
         """Set all variable tensors to zero."""
         self.session.ensure_unlocked()
-        for executor in self.executors:
-            executor.reset_variables()
+        for subgraph in self.subgraphs:
+            subgraph.reset_variables()
 
     def release_memory(self) -> None:
         """Release the memory of all tensors but constants and variables; `allocate` allocates it again."""

@@ -17,7 +17,7 @@ from threading import Lock
 
 import numpy as np
 
-__all__ = ["SINGLE_THREADED", "SingleThreaded"]
+__all__ = ["SINGLE_THREADED", "SingleThreaded", "find_openblas"]
 
 #: Prefixes and suffixes of the library's function names, which depend on the build.
 _SPELLINGS = (("scipy_", "64_"), ("scipy_", ""), ("", "64_"), ("", ""))
@@ -77,7 +77,8 @@ def _libraries() -> Iterator[str]:
             yield from sorted({line.split(maxsplit=5)[5].strip() for line in maps if "openblas" in line})
 
 
-def _find() -> SingleThreaded | None:
+def find_openblas() -> SingleThreaded | None:
+    """Return the switch of numpy's OpenBLAS; None where numpy multiplies with another library."""
     try:
         for path in _libraries():
             library = ctypes.CDLL(path)
@@ -91,8 +92,9 @@ def _find() -> SingleThreaded | None:
                 set_count.restype, set_count.argtypes = None, (ctypes.c_int,)
                 return SingleThreaded(count, set_count)
     except OSError:  # it keeps its number of threads
-        return None
+        pass
     return None
 
 
-SINGLE_THREADED = _find()
+#: That of this process; it changes nothing where there is no OpenBLAS.
+SINGLE_THREADED = find_openblas() or SingleThreaded(lambda: 1, lambda count: None)

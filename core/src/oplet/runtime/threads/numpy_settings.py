@@ -50,8 +50,7 @@ class KernelNumpySettings:
     __slots__ = ("_before",)
 
     def __enter__(self) -> None:
-        if SINGLE_THREADED is not None:
-            SINGLE_THREADED.enter()
+        SINGLE_THREADED.enter()
         if _SETTINGS is not None:
             self._before: Any = _SETTINGS[0].set(_SETTINGS[1])
         else:
@@ -59,8 +58,7 @@ class KernelNumpySettings:
             apply_numpy_settings()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if SINGLE_THREADED is not None:
-            SINGLE_THREADED.leave()
+        SINGLE_THREADED.leave()
         if _SETTINGS is not None:
             _SETTINGS[0].reset(self._before)
         else:
@@ -72,10 +70,8 @@ class KernelNumpySettings:
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Context manager that keeps BLAS in one thread throughout several runs, in place of switching it for each of them."""
-    if SINGLE_THREADED is not None:
-        SINGLE_THREADED.enter()
+    SINGLE_THREADED.enter()
     try:
         yield
     finally:
-        if SINGLE_THREADED is not None:
-            SINGLE_THREADED.leave()
+        SINGLE_THREADED.leave()

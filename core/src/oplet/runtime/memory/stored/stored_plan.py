@@ -19,11 +19,10 @@ from oplet.ops.serving.joining import Places, storable
 from oplet.ops.shared_values import address_of
 from oplet.ops.tensor import Allocation, Tensor, numpy_dtype
 from oplet.plugins.selection import Preference
-from oplet.records import Row
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.runtime.memory.arrays import aligned_bytes
 from oplet.runtime.memory.remembered import MOST_BYTES as MOST_LEFT
-from oplet.runtime.memory.remembered import is_plain, leave, may_leave, take
+from oplet.runtime.memory.remembered import Left, is_plain, leave, may_leave, take
 from oplet.runtime.memory.stored.dependencies import all_sources, are_unchanged, files_of, settings_of, stores_plans
 from oplet.runtime.memory.stored.plan_files import MOST_BYTES, PlanFile, PlanName, find_plan, keep_plan, note_opened
 from oplet.runtime.subgraph import Segment, Subgraph
@@ -66,9 +65,8 @@ class StoredPlans:
                 self._find(self._name)
 
     def _find(self, name: PlanName) -> None:
-        left = take(self._model, name.settings)
-        if isinstance(left, _LeftPlan):
-            self._found = left.plan
+        self._found = take(self._model, name.settings)
+        if self._found is not None:
             return
         found = find_plan(name)
         self._model.release_pages()
@@ -192,18 +190,6 @@ def _facts(subgraph: Subgraph, as_in_file: Sequence[Tensor], model: NDArray[np.u
     return facts, thunks.memory
 
 
-class _LeftPlan(Row):
-    """A plan from disk that a dropped interpreter has left to the next one in this process (see `remembered.Left`)."""
-
-    plan: StoredPlan
-    nbytes: int
-    since: float
-    closed: bool = False
-
-    def discard(self) -> None:
-        """Do nothing: the plan has no reference cycles, so that Python frees it at once."""
-
-
 class StoredPlan:
     """A plan from disk: the shapes, memory layout and thunks that another process has prepared for a model.
 
@@ -283,8 +269,11 @@ class StoredPlan:
         if nbytes > MOST_LEFT:
             return False
         self._before.clear()
-        leave(self._model, self._settings, _LeftPlan(self, nbytes, time.monotonic()))
+        leave(self._model, self._settings, Left(self, nbytes, time.monotonic()))
         return True
+
+    def discard(self) -> None:
+        """Do nothing: the plan has no reference cycles, so that Python frees it at once."""
 
     def _change(self, tensor: Tensor, shape: Any, type: int, allocation: Allocation, compute: Callable[[], None]) -> None:
         """Set a tensor's shape, type and allocation as the plan has them; a computed constant calls `compute` when it is read."""
