@@ -73,7 +73,7 @@ def _libraries() -> Iterator[str]:
         names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
         yield from (os.path.join(folder, name) for name in names if "openblas" in name)
     if sys.platform == "linux":
-        with open("/proc/self/maps") as maps:
+        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
             yield from sorted({line.split(maxsplit=5)[5].strip() for line in maps if "openblas" in line})
 
 
