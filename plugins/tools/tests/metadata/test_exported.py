@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from plugins.tools.tests.metadata.test_applied import SAID, written, yolo
+from plugins.tools.tests.metadata.test_applied import SAID, picture_model, written, yolo
 
 from oplet_tools.metadata.exported import Exported, exported_as
+from oplet_tools.metadata.tables import Content, ImageProperties, NormalizationOptions, ProcessUnit, TensorMetadata
 from oplet_tools.metadata.ultralytics import Ultralytics
 from oplet_tools.running.pictures import load_picture
 from oplet_tools.running.values.picture_rules import PictureRules
 
 SIZE = (40, 80)
+#: What MediaPipe needs to know of a picture, whose pixels stay as they are.
+IMAGE = TensorMetadata(
+    content=Content(content_properties=ImageProperties()),
+    process_units=[ProcessUnit(options=NormalizationOptions(mean=[0.0], std=[1.0]))],
+)
 
 
 def told(task: str, **content: Any) -> Ultralytics:
@@ -181,6 +187,31 @@ def test_resized_pixels_are_opencv_s_to_the_last_bit(tmp_path: Path) -> None:
         [195, 126, 113, 166, 195, 180, 143, 99, 102, 62, 95, 189],
     ]
     assert larger[8].tolist() == [116, 77, 57, 75, 138, 88, 43, 35, 73, 158, 183, 148]
+
+
+def test_pictures_of_models_with_metadata_of_images_have_mediapipe_s_pixels_to_the_last_bit(oplet, tmp_path: Path) -> None:
+    """The pixels are those of MediaPipe 1.2.3: its ImageEmbedder on a model that reshapes the picture into the embedding."""
+    pixels = (np.arange(7 * 9).reshape(7, 9) ** 2 * 37 % 256).astype(np.uint8)
+    Image.fromarray(np.stack([pixels] * 3, 2)).save(tmp_path / "p.png")
+    smaller = [[0, 127, 79, 114, 29], [204, 164, 204, 98, 86], [87, 159, 134, 143, 54], [159, 87, 25, 122, 211]]
+    larger = [
+        [0, 28, 93, 130, 77, 79, 119, 131, 52, 29, 43, 64],
+        [141, 109, 114, 142, 179, 122, 101, 104, 115, 32, 86, 168],
+        [198, 107, 124, 178, 197, 188, 144, 100, 94, 59, 118, 187],
+    ]
+    for height, width, expected in ((4, 5, smaller), (9, 12, larger)):
+        model = written(tmp_path / "m.tflite", picture_model("float32", [1, height, width, 3]), IMAGE)
+        ran = oplet("run", model, "-i", tmp_path / "p.png", "-o", tmp_path / "values.npz")
+        assert f"resized to {width} x {height}" in ran.err
+        assert "between the nearest four pixels, as MediaPipe does" in ran.err
+        with np.load(tmp_path / "values.npz") as values:
+            given = values["same"][0]
+        assert given[: len(expected), :, 0].tolist() == expected
+        assert (given == given[..., :1]).all()
+    other = oplet("run", model, "-i", tmp_path / "p.png", "--preprocess", "filter=box", "-o", tmp_path / "values.npz")
+    assert "MediaPipe" not in other.err
+    with np.load(tmp_path / "values.npz") as values:
+        assert values["same"][0, :3, :, 0].tolist() != larger
 
 
 def test_a_picture_of_nearly_the_input_s_proportions_is_padded_too(tmp_path: Path) -> None:

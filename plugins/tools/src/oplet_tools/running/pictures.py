@@ -285,12 +285,15 @@ def _resized(
     filter = chosen or ("box" if shrinks else "bilinear")
     if preprocessing.filter:
         how += f" by the filter {filter}"
+    elif filter == "corner":
+        how += " between the nearest four pixels, as MediaPipe does"
     picture.did(how, resized=[width, height], stretched=resize == "stretch" and not even, filter=filter)
     image_size = image.size
+    own = {"linear": _between_four, "corner": _from_the_corner}.get(filter)
     pixels = (
-        _between_four(np.asarray(image, np.uint8), size)
-        if filter == "linear"
-        else np.asarray(image.resize(size, Resampling[filter.upper()], box=box), np.uint8)
+        np.asarray(image.resize(size, Resampling[filter.upper()], box=box), np.uint8)
+        if own is None
+        else own(np.asarray(image, np.uint8), size)
     )
     if size == (width, height):
         return pixels
@@ -318,6 +321,28 @@ def _between_four(pixels: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[n
     for row, (upper, lower, (more, less)) in enumerate(zip(above, below, down.T)):
         lines = [pixels[line, left] * first + pixels[line, right] * second >> 4 for line in (upper, lower)]
         resized[row] = (lines[0] * more >> 16) + (lines[1] * less >> 16) + 2 >> 2
+    return resized
+
+
+def _from_the_corner(pixels: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+    """Resize to a width and height as MediaPipe's ImageToTensorCalculator does: the first pixel stays, no matter how large the new ones are.
+
+    Numerics: OpenCV's warpPerspective with INTER_LINEAR, which places pixels in steps of 1/32 and rounds their sum.
+    """
+    width, height = size
+
+    def nearest(length: int, wanted: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int32]]:
+        steps = np.rint(np.arange(wanted) * (32 * length / wanted)).astype(np.intp)
+        first = steps >> 5
+        return first.clip(0, length - 1), (first + 1).clip(0, length - 1), (steps & 31).astype(np.int32)
+
+    left, right, across = nearest(pixels.shape[1], width)
+    above, below, down = nearest(pixels.shape[0], height)
+    across = across.reshape(-1, *[1] * (pixels.ndim - 2))
+    resized = np.empty((height, width, *pixels.shape[2:]), np.uint8)
+    for row, (upper, lower, part) in enumerate(zip(above, below, down)):
+        lines = [pixels[line, left] * (32 - across) + pixels[line, right] * across for line in (upper, lower)]
+        resized[row] = lines[0] * (32 - part) + lines[1] * part + 512 >> 10
     return resized
 
 
