@@ -1,0 +1,1 @@
+"""Compiled kernels of composites, each a module named like the composite without its dialect."""
