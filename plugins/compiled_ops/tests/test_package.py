@@ -44,7 +44,7 @@ def test_versions_are_those_of_the_numpy_kernels() -> None:
     tables = (oplet_compiled_ops.CUSTOM, *oplet_compiled_ops.ELSEWHERE.values())
     custom = {name: (first, last) for table in tables for name, (_, first, last) in table.items()}
     builtin = {BuiltinOperator[name]: oplet_builtin_ops.VERSIONS[name] for name in oplet_compiled_ops.OPERATORS}
-    composites = {Composite(name): (0, None) for name in oplet_compiled_ops.COMPOSITES}
+    composites = {Composite(name): (0, 0) for name in oplet_compiled_ops.COMPOSITES}
     assert claims == builtin | custom | composites
     assert oplet_compiled_ops.COMPOSITES.keys() <= oplet_builtin_ops.COMPOSITES.keys()
 
