@@ -69,14 +69,13 @@ def bind(context: Context, node: Node) -> Thunk:
     rows, table = node.inputs
     output, numbers = node.outputs[0].data, rows.data
     count = table.shape[0]
-    plain = table.type == node.outputs[0].type and not block_size(table)
 
     def check() -> None:
         if numbers.size:
             ensure_row(table, int(numbers.min()))
             ensure_row(table, int(numbers.max()))
 
-    if plain:
+    if is_plain(node):
 
         def copy() -> None:
             if count:
@@ -97,6 +96,12 @@ def bind(context: Context, node: Node) -> Thunk:
         output[...] = (blocks * scale[..., None]).reshape(output.shape)
 
     return dequantize
+
+
+def is_plain(node: Node) -> bool:
+    """Return whether rows are copied as they are in the table, and not dequantized."""
+    table = node.inputs[1]
+    return bool(table.type == node.outputs[0].type and not block_size(table))
 
 
 def ensure_row(table: Tensor, number: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, decline
 from oplet_builtin_ops.ops.cast import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise.casts import CASTS, cast_kernel
+from oplet_compiled_ops.elementwise.maps.casts import CASTS, cast_kernel
 from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each

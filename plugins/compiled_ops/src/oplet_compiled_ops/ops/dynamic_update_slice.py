@@ -7,15 +7,15 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.arrays import Shape, copier
 from oplet_builtin_ops.ops.dynamic_update_slice import REGISTRATION as BUILTIN
-from oplet_builtin_ops.shaping.slice_updates import update_thunk
 from oplet_compiled_ops.library.memory import address, flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
-from oplet_compiled_ops.shaping.copying import COPY, copy_arguments
+from oplet_compiled_ops.shaping.copying import COPY, SIZES, copy_arguments
 from oplet_compiled_ops.shaping.selecting import update_kernel
+from oplet_compiled_ops.threads.splitting import cut, each
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 
-#: The most bytes of a tensor that it copies; numpy copies larger ones as fast.
-_MOST = 1 << 22
+#: The least numbers of a part of a copy.
+_WORTH = 1 << 16
 #: The loops around the bytes that are copied as one piece.
 _LOOPS = 4
 _POSITIONS = {TensorType.INT32: "i4", TensorType.INT64: "i8"}
@@ -24,8 +24,8 @@ _POSITIONS = {TensorType.INT32: "i4", TensorType.INT64: "i8"}
 def plan(context: Context, node: Node) -> Bind:
     operand, update, starts = node.inputs
     output = node.outputs[0]
-    if not update.size or output.is_dynamic or output.dtype.hasobject:
-        decline("there is nothing to write.")
+    if not update.size or output.is_dynamic or output.dtype.itemsize not in SIZES:
+        decline("there is nothing to write, or its numbers are too large.")
     size = output.dtype.itemsize
     axes = _axes(update.shape, operand.shape, size)
     if len(axes) > _LOOPS:
@@ -43,14 +43,15 @@ def plan(context: Context, node: Node) -> Bind:
         x, block, y = operand.data, update.data, output.data
         steps = []
         if copier(y, x).pairs:
-            copied = copy_arguments(y, x)
-            if copied is None or y.nbytes > _MOST:
-                return update_thunk(x, block, [starts.data], y)
-            steps.append(Step(COPY, [copied]))
+            whole, copied = flat(x), flat(y)
+            ranges = cut(whole.size, whole.size // _WORTH, context.num_threads)
+            steps.append(
+                Step(COPY, each(ranges, lambda some, _: copy_arguments(copied[slice(*some)], whole[slice(*some)]) or ()))
+            )
         most = np.array([dim - length for dim, length in zip(x.shape, block.shape)], np.int64)
         places = flat(starts.data), most, np.array(y.strides, np.int64)
         steps.append(Step(kernel, [(*places, address(block), address(y), *lengths, nbytes, *reads, *writes)]))
-        return thunk(steps, 1, x, block, y)
+        return thunk(steps, context.num_threads, x, block, y)
 
     return bind
 

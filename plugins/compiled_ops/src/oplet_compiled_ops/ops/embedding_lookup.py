@@ -7,9 +7,8 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
-from oplet_builtin_ops.layers.blocks import block_size
+from oplet_builtin_ops.kit.embeddings import ensure_row, is_plain, row_scales
 from oplet_builtin_ops.ops.embedding_lookup import REGISTRATION as BUILTIN
-from oplet_builtin_ops.ops.embedding_lookup import ensure_row, row_scales
 from oplet_compiled_ops.library.memory import Array, address
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.selecting import DEQUANTIZE_ROWS, gather_kernel
@@ -29,7 +28,7 @@ def plan(context: Context, node: Node) -> Bind:
     if output.size * output.dtype.itemsize > _MOST:
         decline("numpy is as fast for so much.")
     rows, columns = table.shape[0], prod(table.shape[1:])
-    plain = table.type == output.type and not block_size(table)
+    plain = is_plain(node)
     if not plain and (output.type is not TensorType.FLOAT32 or columns % _PER_BYTE.get(table.type, 1)):
         decline("it computes float32 of rows that begin with a byte.")
     kernel = gather_kernel("i4") if plain else DEQUANTIZE_ROWS

@@ -1,1 +1,1 @@
-"""Compiled kernels of composites, each a module named like the composite without its dialect."""
+"""Composites that have a compiled kernel. A module each, named like the composite without its dialect, defines its `REGISTRATION`."""

@@ -11,10 +11,14 @@ _CODES = {
     TensorType.BOOL: "u1", TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2", TensorType.INT32: "i4",
     TensorType.INT64: "i8", TensorType.FLOAT32: "f4",
 }  # fmt: skip
-_PAIRS = [(source, TensorType.FLOAT32) for source in _CODES if source is not TensorType.FLOAT32]
+_PAIRS: list[tuple[TensorType, TensorType]] = [
+    (source, TensorType.FLOAT32) for source in _CODES if source is not TensorType.FLOAT32
+]
 _PAIRS += [(TensorType.INT32, TensorType.INT64), (TensorType.INT64, TensorType.INT32), (TensorType.BOOL, TensorType.INT32)]
 #: The types from which and to which casts are compiled, and the constants of their kernels.
-CASTS = {pair: (_CODES[pair[0]], _CODES[pair[1]], pair[0] is TensorType.BOOL) for pair in _PAIRS}
+CASTS: dict[tuple[TensorType, TensorType], tuple[str, str, bool]] = {
+    (source, target): (_CODES[source], _CODES[target], source is TensorType.BOOL) for source, target in _PAIRS
+}
 
 
 @family(CASTS.values)
