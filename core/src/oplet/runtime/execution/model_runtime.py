@@ -248,7 +248,7 @@ class ModelRuntime:
         subgraph = self.subgraphs[subgraph_index]
         computed = not subgraph.absorption.has_no(tensor)
         if computed:
-            self._ensure_readable(tensor, subgraph_index)
+            self.readable(tensor_index, subgraph_index)
         if not computed or not subgraph.still_holds(tensor):
             raise TensorError(
                 f"Tensor data is null. The memory of {tensor} was given to another tensor after the last node that reads it, or it has none. "
@@ -263,15 +263,12 @@ class ModelRuntime:
     def readable(self, index: int, subgraph_index: int) -> Tensor:
         """Return a tensor whose `data` is up to date: copied from a delegate's buffer, if the value there is newer."""
         tensor = find_tensor(self.subgraphs, index, subgraph_index)
-        self._ensure_readable(tensor, subgraph_index)
-        return tensor
-
-    def _ensure_readable(self, tensor: Tensor, subgraph_index: int) -> None:
         if not tensor.has_data:
             raise TensorError(f"Tensor data is null. Run allocate_tensors() first; {tensor} has no memory yet.")
         self.model.check_files()
         if tensor.data_is_stale:
             ensure_readable(self.executors[subgraph_index].context, tensor)
+        return tensor
 
     def reset_variables(self) -> None:
         """Set all variable tensors to zero."""
