@@ -265,7 +265,7 @@ def test_compiled_kernels_hold_on_to_what_the_builtin_ones_make_public() -> None
                 assert (module.rpartition(".")[0], taken) == (room, ["REGISTRATION"]), f"{path}:{node.lineno}"
             if module.partition(".")[0] == "oplet_builtin_ops":
                 public = {"oplet_builtin_ops": ["VERSIONS"], "oplet_builtin_ops.ops": ["REGISTRATION"]}
-                public["oplet_builtin_ops.ops.custom"] = ["REGISTRATION"]
+                public |= {f"oplet_builtin_ops.ops.{kind}": ["REGISTRATION"] for kind in ("custom", "composites")}
                 room = module.rpartition(".")[0]
                 assert room == "oplet_builtin_ops.kit" or taken == public.get(room or module), f"{path}:{node.lineno}"
 
