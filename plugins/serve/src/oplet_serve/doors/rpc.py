@@ -25,6 +25,7 @@ from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.doors.wire import check_message, model_of
 from oplet_serve.refusals import NO_MEMORY, Refusal, check_count, grpc_status, refusal_of
 from oplet_serve.runtime import ArrayRequest
+from oplet_serve.sequences import PARAMETERS
 from oplet_serve.values.slices import SMALL, portions
 from oplet_serve.values.tensors import MOST_DIMENSIONS, Scalars, as_raw, datatype_is_half, nbytes_of
 
@@ -191,9 +192,11 @@ def _read(data: bytes, request: Any, model: Any) -> tuple[ArrayRequest, bool]:
                 data=elements,
             )
         )
+    given = {name: request.parameters[name] for name in PARAMETERS if name in request.parameters}
+    told = {name: getattr(value, value.WhichOneof("parameter_choice") or "bool_param") for name, value in given.items()}
     made_request: ArrayRequest = ArrayRequest.model_construct(
         id=request.id or None,
-        parameters=Parameters(),
+        parameters=Parameters.model_construct(**told),
         inputs=inputs,
         outputs=[RequestOutput.model_construct(name=output.name, parameters=None) for output in request.outputs],
     )
