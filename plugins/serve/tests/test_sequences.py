@@ -21,11 +21,11 @@ from plugins.serve.tests.serving import Server, served
 
 from oplet.errors import InvokeError, ModelError
 from oplet.toolkit import SubgraphRunner
-from oplet_serve import sequences, state_runner
 from oplet_serve.options import Options
 from oplet_serve.refusals import Refusal
 from oplet_serve.runtime import ArrayRequest, OpletRuntime
 from oplet_serve.served_model import ServedModel
+from oplet_serve.state import runner, sequences
 
 X, AXIS = np.ones((1, 1, 4), np.float32), np.array([1], np.int32)
 
@@ -101,7 +101,7 @@ def is_gone(held: weakref.ref[Any]) -> bool:
 def test_steps_go_on_where_the_last_ended_and_copy_no_state(tmp_path: Path, dynamic: bool) -> None:
     async def work(step: Client, scale: Client) -> None:
         more = {"axis": AXIS} if dynamic else {}
-        before = gauge(state_runner._COPIED)
+        before = gauge(runner._COPIED)
         cache, total = {id: np.zeros((1, 8, 4), np.float32) for id in (1, "two")}, {1: 0.0, "two": 0.0}
         for number in range(50):
             for id in cache:
@@ -115,7 +115,7 @@ def test_steps_go_on_where_the_last_ended_and_copy_no_state(tmp_path: Path, dyna
         cache[1][:, 0] = 1
         assert (made["cache"] == cache[1]).all()
         assert (made["total"] == total[1] + 1).all()
-        copied = gauge(state_runner._COPIED) - before
+        copied = gauge(runner._COPIED) - before
         assert copied > 0 if dynamic else copied == 0
 
     with_clients(tmp_path, work, dynamic)

@@ -26,8 +26,8 @@ from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.options import Options
 from oplet_serve.queueing import RequestQueue
 from oplet_serve.refusals import LARGE, NO_MEMORY, Refusal, check_count, refusal_of
-from oplet_serve.sequences import Sequences, Step, step_of
 from oplet_serve.served_model import ServedModel
+from oplet_serve.state.sequences import Sequences, Step, step_of
 from oplet_serve.values.slices import SMALL
 from oplet_serve.values.tensors import TensorSpec, as_json, nbytes_of, read_tensor, weight_of
 

@@ -11,7 +11,7 @@ from mlserver.types import InferenceResponse, Parameters, RequestInput, RequestO
 from oplet_serve.doors.json_document import read_document
 from oplet_serve.refusals import Refusal, check_count
 from oplet_serve.runtime import ArrayRequest
-from oplet_serve.sequences import PARAMETERS
+from oplet_serve.state.sequences import PARAMETERS
 from oplet_serve.values.slices import dumped
 from oplet_serve.values.tensors import as_json, as_raw
 

@@ -25,7 +25,7 @@ from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.doors.wire import check_message, model_of
 from oplet_serve.refusals import NO_MEMORY, Refusal, check_count, grpc_status, refusal_of
 from oplet_serve.runtime import ArrayRequest
-from oplet_serve.sequences import PARAMETERS
+from oplet_serve.state.sequences import PARAMETERS
 from oplet_serve.values.slices import SMALL, portions
 from oplet_serve.values.tensors import MOST_DIMENSIONS, Scalars, as_raw, datatype_is_half, nbytes_of
 

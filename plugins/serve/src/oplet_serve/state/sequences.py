@@ -18,7 +18,7 @@ from oplet_serve.options import Options
 from oplet_serve.queueing import RequestQueue
 from oplet_serve.refusals import BUSY, CONFLICT, UNKNOWN, Refusal
 from oplet_serve.served_model import ServedModel
-from oplet_serve.state_runner import State, StateRunners
+from oplet_serve.state.runner import State, StateRunners
 from oplet_serve.values.tensors import TensorSpec, stated_sizes
 
 __all__ = ["PARAMETERS", "Sequences", "Step", "step_of"]
