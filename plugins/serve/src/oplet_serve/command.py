@@ -62,6 +62,9 @@ def serve(
     max_rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows of one request.")] = 4096,
     max_request_bytes: Annotated[int, typer.Option(min=1, max=(1 << 31) - 1, metavar="BYTES", help="The size of a request.")] = 32
     << 20,
+    max_bodies_bytes: Annotated[
+        int, typer.Option(min=1, metavar="BYTES", help="The size of all requests under way; of one at least.")
+    ] = 1 << 30,
     max_tensor_bytes: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The size of one tensor.")] = 1 << 30,
     max_arena_bytes: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The size of all tensors of a prediction.")] = 4
     << 30,
@@ -128,7 +131,11 @@ def serve(
         "sequence_seconds": sequence_seconds,
     }
     bounds = Bounds(
-        max_request_bytes=max_request_bytes, max_connections=max_connections, idle_seconds=idle_seconds, grace_seconds=grace
+        max_request_bytes=max_request_bytes,
+        max_bodies_bytes=max_bodies_bytes,
+        max_connections=max_connections,
+        idle_seconds=idle_seconds,
+        grace_seconds=grace,
     )
     if check:
         _check(found, extra, max_batch_size)
