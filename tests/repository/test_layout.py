@@ -197,7 +197,7 @@ def test_no_module_of_the_core_or_of_what_was_cut_from_it_is_longer_than_can_be_
 
 
 #: The packages that are made of what the core offers to authors of tools.
-TOOLS = ("predictor", "compiled_model", "lm", "testing", "tools", "build")
+TOOLS = ("predictor", "compiled_model", "lm", "serve", "testing", "tools", "build")
 #: The public modules of the core, with the modules in them (and `records`, for the packages here), and those that only `TOOLS` may import.
 PUBLIC, FOR_TOOLS = ("errors", "kernels", "records", "schema"), ("interpreter", "texts", "toolkit", "versions")
 
@@ -222,7 +222,6 @@ PUBLIC, FOR_TOOLS = ("errors", "kernels", "records", "schema"), ("interpreter", 
         "native_ops",
         "compiled_ops",
         "openvino_delegate",
-        "serve",
         "signal_ops",
         "text_ops",
         "xla_delegate",
