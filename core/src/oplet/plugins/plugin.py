@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
     from oplet.delegates.registry import DelegateRegistry
+    from oplet.ops.serving.entry import Op
     from oplet.ops.serving.resolver import MutableOpResolver
     from oplet.ops.serving.work import WorkTable
     from oplet.plugins.commands import CommandRegistry
@@ -274,7 +275,10 @@ class Plugin:
         """Return the information on the plugin that is known so far."""
         from oplet.ops.serving.entry import op_label
 
-        served = sorted({c.op for c in self.ops.entries()}, key=op_label) if self.ops else []
+        served: dict[Op, tuple[int, int]] = {}
+        for entry in self.ops.entries() if self.ops else ():
+            first, last = served.get(entry.op, (entry.min_version, entry.max_version))
+            served[entry.op] = min(first, entry.min_version), max(last, entry.max_version)
         return PluginInfo(
             name=self.name,
             distribution=self.distribution,
@@ -283,7 +287,7 @@ class Plugin:
             api=self.api,
             tier=self.tier,
             hooks=self.hooks,
-            ops=tuple((op_label(op), v[0], v[-1]) for op in served if self.ops and (v := self.ops.versions(op))),
+            ops=tuple(sorted((op_label(op), *versions) for op, versions in served.items())),
             delegates=tuple(entry.name for entry in self.delegates.entries()) if self.delegates else (),
             commands=tuple(entry.name for entry in self.commands.entries()) if self.commands else (),
             state=self.state,
