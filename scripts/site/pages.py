@@ -67,6 +67,7 @@ GUIDES: dict[str, list[str]] = {
         "decisions/0005-commands-and-files-of-plugins.md",
         "decisions/0006-plans-on-disk.md",
         "decisions/0007-five-packages.md",
+        "decisions/0008-oplet-and-oplet-core.md",
     ],
     "About": ["packages.md", "directory.md", "versions.md", "licences.md"],
 }
