@@ -15,7 +15,7 @@ __all__ = ["BUDGET", "lines", "table"]
 
 #: The most lines of Python, comments and empty ones among them, that each package may have.
 BUDGET = {
-    "core": 25_880,
+    "core": 25_840,
     "plugins/atan_op": 100,
     "plugins/beam_handler": 500,
     "plugins/build": 6_000,
@@ -40,7 +40,7 @@ BUDGET = {
     "plugins/signal_ops": 1_700,
     "plugins/testing": 2_400,
     "plugins/text_ops": 6_400,
-    "plugins/tools": 23_800,
+    "plugins/tools": 23_840,
     "plugins/xla_delegate": 3_000,
 }
 

@@ -121,7 +121,7 @@ def allocate_segment(
             allocate_own(session.memory, tensor)
         subgraph.reset_variables()
     segment = _prepare_segment(context, start, allocation, late=start > 0 or not first)
-    allocation.allocate(segment, context.offered, session.subgraphs, context.num_threads, arena_there)
+    allocation.allocate(segment, context.offered, session.subgraphs, arena_there)
     context.offered.clear()
     bind_segment(context, segment, start)
     subgraph.segments.append(segment)

@@ -112,7 +112,6 @@ class SegmentAllocation:
         segment: Segment,
         offered: Mapping[Tensor, Array],
         others: Sequence[Subgraph],
-        num_threads: int,
         arena_there: NDArray[np.uint8] | None = None,
     ) -> None:
         """Plan the arena and give the tensors their memory.
@@ -121,7 +120,6 @@ class SegmentAllocation:
             segment: the segment.
             offered: arrays that kernels offered for tensors; they are used where they fit.
             others: all subgraphs of the model, whose arenas count for the limit too.
-            num_threads: the threads of kernels; with several the plan is improved for cache locality.
             arena_there: memory laid out by the same plan, to be used with the values in it; None for new memory.
 
         Raises:
@@ -147,10 +145,6 @@ class SegmentAllocation:
                 numbers[tensor] = len(lifetimes)
                 lifetimes.append(life)
         plan = plan_arena(lifetimes)
-        if num_threads > 1:
-            from oplet.runtime.memory.cache_locality import with_locality
-
-            plan = with_locality(lifetimes, plan)
         arenas = sum(subgraph.arena_bytes for subgraph in others)
         memory.check_arena(arenas + plan.nbytes, largest)
         is_there = arena_there is not None and arena_there.nbytes == plan.nbytes
