@@ -29,7 +29,6 @@ from oplet import (
     load_delegate,
 )
 from oplet.errors import InvokeError, OpletError, StateError, TensorError
-from oplet.plugins.manager import default_manager
 from oplet.runtime.memory import remembered
 from oplet.runtime.memory.stored import dependencies, plan_files, stored_plan
 from oplet.runtime.memory.stored.dependencies import STORE_VARIABLE, are_unchanged
@@ -613,19 +612,11 @@ def test_another_version_takes_no_plan_though_all_files_are_dated_and_as_long_as
     assert len(plans(folder)) == 2
 
 
-def test_a_plan_tells_where_all_plugins_were_imported_from(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_folders_before_the_installed_packages_take_no_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     content = model()
     kept(content)
-    packages = dependencies.packages_of(default_manager())
-    assert len(packages) > 1
-    find = dependencies._file_of
-    for package in packages:
-        remembered.forget_plans()
-        assert is_restored(opened(content))
-        remembered.forget_plans()
-        monkeypatch.setattr(dependencies, "_file_of", lambda name, moved=package: "/elsewhere" if name == moved else find(name))
-        assert not is_restored(opened(content))
-        monkeypatch.setattr(dependencies, "_file_of", find)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert not is_restored(opened(content))
 
 
 def test_files_are_bounded_in_number_and_size(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

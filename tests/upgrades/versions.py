@@ -119,9 +119,9 @@ class Place:
     def __init__(self, folder: Path, dependencies: Path) -> None:
         venv.create(folder, with_pip=False, symlinks=True)
         self.python = str(folder / "bin" / "python")
-        [self._site] = folder.glob("lib/python*/site-packages")
+        [self.site] = folder.glob("lib/python*/site-packages")
         self._contents: dict[str, Version] = {}
-        (self._site / "dependencies.pth").write_text(f"{dependencies}\n", "utf-8")
+        (self.site / "dependencies.pth").write_text(f"{dependencies}\n", "utf-8")
 
     @property
     def contents(self) -> str:
@@ -141,7 +141,7 @@ class Place:
 
     def remove(self, names: str = "oplet*") -> None:
         """Remove packages, and their metadata."""
-        for found in self._site.glob(names):
+        for found in self.site.glob(names):
             shutil.rmtree(found)
             self._contents.pop(found.name, None)
 
@@ -151,15 +151,15 @@ class Place:
             [source] = (version.tree / package / "src").iterdir()
             self.remove(f"{source.name}")
             self.remove(f"{source.name}-*.dist-info")
-            copied = self._site / source.name
+            copied = self.site / source.name
             self._contents[source.name] = version
             shutil.copytree(source, copied, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile)
             if package == "core":
                 _replace(copied / "__init__.py", r'(?m)^__version__ = ".*"$', f'__version__ = "{version.number}"')
             for file, (old, new) in version.edits.items():
                 if Path(file).is_relative_to(f"{package}/src/{source.name}"):
-                    _replace(self._site / Path(file).relative_to(f"{package}/src"), re.escape(old), new)
-            info = self._site / f"{source.name}-{version.number}.dist-info"
+                    _replace(self.site / Path(file).relative_to(f"{package}/src"), re.escape(old), new)
+            info = self.site / f"{source.name}-{version.number}.dist-info"
             info.mkdir()
             project = _project(version.tree / package)
             requires = "".join(f"Requires-Dist: {text}\n" for text in project["dependencies"])  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
 
-__all__ = ["STORE_VARIABLE", "all_sources", "are_unchanged", "files_of", "packages_of", "settings_of", "stores_plans"]
+__all__ = ["STORE_VARIABLE", "all_sources", "are_unchanged", "files_of", "settings_of", "stores_plans"]
 
 #: Sources that were found unchanged, by path, and since when: for so many seconds they are not looked at again, as this process has its code anyway.
 _looked: dict[str, Stamp] = {}
@@ -43,7 +43,8 @@ def settings_of(manager: PluginManager, prefer: Preference) -> str | None:
     if recipe is None:
         return None
     plugins = [(i.name, i.distribution, i.version, i.module, i.state == "blocked") for i in manager.outline()]
-    variables = sorted(item for item in os.environ.items() if item[0].startswith("OPLET_"))
+    # PYTHONPATH may put another package before an installed one of its name and version, one that is not a kernel's too.
+    variables = sorted(item for item in os.environ.items() if item[0].startswith("OPLET_") or item[0] == "PYTHONPATH")
     python = sys.version, sys.implementation.cache_tag, sys.prefix, sys.byteorder, sys.flags.optimize
     # Also where archives date all files alike, no other version reads what this one has written.
     version = sys.modules[_package(__name__)].__version__
@@ -52,11 +53,6 @@ def settings_of(manager: PluginManager, prefer: Preference) -> str | None:
 
 def _package(module: str) -> str:
     return module.partition(".")[0]
-
-
-def packages_of(manager: PluginManager) -> set[str]:
-    """Return the names of the top-level packages of all plugins that may load."""
-    return {_package(plugin.module) for plugin in manager.outline() if plugin.state != "blocked"}
 
 
 def _file_of(package: str) -> str:
@@ -80,9 +76,12 @@ def all_sources(manager: PluginManager) -> list[Stamp] | None:
     Args:
         manager: the plugins.
     """
-    if any(plugin.state != "loaded" or plugin.noted for plugin in manager.outline() if plugin.state != "blocked"):
-        return None
-    wanted = {_package(__name__), *packages_of(manager)}
+    wanted = {_package(__name__)}
+    for plugin in manager.outline():
+        if plugin.state != "blocked":
+            if plugin.state != "loaded" or plugin.noted:
+                return None
+            wanted.add(_package(plugin.module))
     found: set[Stamp] = set()
     for name, module in list(sys.modules.items()):
         if module is None or _package(name) not in wanted:

@@ -23,14 +23,7 @@ from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.runtime.memory.arrays import aligned_bytes
 from oplet.runtime.memory.remembered import MOST_BYTES as MOST_LEFT
 from oplet.runtime.memory.remembered import Left, is_plain, leave, may_leave, take
-from oplet.runtime.memory.stored.dependencies import (
-    all_sources,
-    are_unchanged,
-    files_of,
-    packages_of,
-    settings_of,
-    stores_plans,
-)
+from oplet.runtime.memory.stored.dependencies import all_sources, are_unchanged, files_of, settings_of, stores_plans
 from oplet.runtime.memory.stored.plan_files import MOST_BYTES, PlanFile, PlanName, find_plan, keep_plan, note_opened
 from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import TensorType
@@ -132,14 +125,13 @@ class StoredPlans:
         is_as_the_file = len(subgraphs) == 1 and subgraph.generation == 1 and not self._model.lazy_root.external_buffers
         if not is_as_the_file or not is_plain(subgraph, resources) or not note_opened(name):
             return
+        # The packages whose kernels have made it; others have a say in which kernels serve, and are told by their sources.
         kernels = [node.registration for node in subgraph.nodes]
         packages = files_of({kernel.provenance.module.partition(".")[0] for kernel in kernels if kernel is not None})
         stamps = all_sources(self._manager)
         facts = _facts(subgraph, load(), name.model) if stamps and all(packages.values()) else None
         if facts is not None:
             told, memory = facts
-            # The other plugins have a say in which kernels serve, and in what these compute.
-            packages |= files_of(packages_of(self._manager))
             keep_plan(name, {"sources": stamps, "packages": packages, **told}, memory)
 
 
