@@ -112,7 +112,7 @@ class TensorRules:
         if dims.min() <= 0:
             return np.zeros(len(group), np.bool_)
         with np.errstate(over="ignore"):
-            products = np.multiply.reduceat(dims, ranks.cumsum() - ranks)
+            products = np.multiply.reduceat(dims, (ranks.cumsum() - ranks).astype(np.intp, copy=False))
         products[ranks == 0] = 1
         products *= bits
         plain &= (products <= _CERTAIN) & ((size == 0) | (size * 8 >= products))
@@ -178,6 +178,7 @@ def _are_plainly_quantized(
             continue
         values, zeros, starts = scales.joined(), zero_points.joined(), counts.cumsum() - counts
         ranges = [_ZERO_POINTS.get(types[number], _ANY_ZERO_POINT) for number in numbers.tolist()] if types else ()
+        starts = starts.astype(np.intp, copy=False)  # 32 bits wide in a browser
         lowest, highest = np.minimum.reduceat(zeros, starts).tolist(), np.maximum.reduceat(zeros, starts).tolist()
         if not 0 <= values.min() <= values.max() < math.inf or not all(  # False for NaN
             least <= low and high <= most for (least, most), low, high in zip(ranges or repeat(_ANY_ZERO_POINT), lowest, highest)
