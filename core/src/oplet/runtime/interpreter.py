@@ -14,8 +14,7 @@ import numpy as np
 
 from oplet.errors import StateError, TensorError, text_of
 from oplet.runtime.delegation.applied import AppliedDelegates
-from oplet.runtime.describe.descriptions import Descriptions
-from oplet.runtime.describe.details import only_signature
+from oplet.runtime.describe.descriptions import Descriptions, only_signature
 from oplet.runtime.execution.loaded_model import LoadedModel, stored_plans_of, verify_once
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session, resolver_of

@@ -10,7 +10,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import CancelledError
-from oplet.model.verify.signatures import signature_faults
+from oplet.model.verify.verifier import signature_faults
 from oplet.ops.node import Unresolved
 from oplet.ops.tensor import Allocation
 from oplet.runtime.execution.executor import Executor
@@ -18,7 +18,7 @@ from oplet.runtime.loading import load_subgraph
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.letting_go import weakly
 from oplet.runtime.memory.remembered import remember_plan, take_plan
-from oplet.runtime.threads.numpy_settings import KernelNumpySettings
+from oplet.runtime.threads.blas import KernelNumpySettings
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from oplet.errors import StateError, TensorError, failures, text_of
 from oplet.ops.strings import string_array
 from oplet.ops.tensor import Tensor, tensor_type
 from oplet.schema.enums import TensorType
-from oplet.schema.naming import shown
+from oplet.texts import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

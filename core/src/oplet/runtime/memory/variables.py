@@ -10,7 +10,7 @@ import numpy as np
 from oplet.errors import TensorError
 from oplet.ops.tensor import tensor_type
 from oplet.schema.enums import TensorType
-from oplet.schema.naming import shown
+from oplet.texts import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
