@@ -21,8 +21,7 @@ from oplet.runtime.execution.session import Session, resolver_of
 from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model
 from oplet.runtime.memory.accounting import USUAL, Bounds
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
-from oplet.runtime.memory.values import check_strict
-from oplet.runtime.memory.variables import Variables
+from oplet.runtime.memory.values import Variables, check_strict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

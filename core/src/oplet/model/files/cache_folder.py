@@ -1,6 +1,7 @@
 """Cache folder: what takes long to compute is kept there between runs, such as choices of engines and plans.
 
-What is read back is trusted, and plans decide what is run; so the folder is one of the user's own.
+What is read back is trusted, and plans decide what is run; so the folder is one of the user's own: a file
+counts only if nobody else can have written it, and lies in a folder to which nobody else may add one.
 """
 
 from __future__ import annotations

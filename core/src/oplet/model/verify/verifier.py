@@ -1,6 +1,7 @@
 """Verification of a whole model before anything runs: the rules of the format beyond the structure of FlatBuffers.
 
-It is one pass over the tables, linear in the size of the file. Kernels check what they require of their nodes.
+Signatures and calls of other subgraphs are checked here, tensors and graphs in modules of their own. It is one pass over the tables, linear
+in the size of the file. Kernels check what they require of their nodes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The interpreter's methods that describe its model: tensors, nodes, signatures, and which package serves which node.
+"""The interpreter's methods that describe its model: tensors, nodes, signatures, and which package serves which node;
+and the dictionaries in which LiteRT's Python API describes them: same keys, order and dtypes.
 
 Source of names, dictionaries and messages: tflite/python/interpreter.py and interpreter_wrapper.cc of google-ai-edge/LiteRT.
 """

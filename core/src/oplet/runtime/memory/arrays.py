@@ -1,4 +1,6 @@
-"""New arrays, aligned where they are large, for an arena or for one tensor."""
+"""New arrays, aligned where they are large, for an arena or for one tensor; and the numpy views of tensors' memory that a program has: while
+one is alive, the memory must not be replaced.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The number of threads of OpenBLAS, which computes numpy's matrix products: one while models run.
+"""numpy's settings while kernels run: no floating-point warnings, a buffer size for fast broadcasting, and the number of threads of
+OpenBLAS, which computes numpy's matrix products: one.
 
 By default OpenBLAS uses as many threads as there are cores, whatever `num_threads` is, and they keep the cores busy for a while after
 each product. Interpreters with several threads divide whole strips of layers between them instead (`workers.py`), bias and activation

@@ -1,5 +1,7 @@
 """The files of stored plans: found by a model's bytes and all else that a plan depends on, kept within bounds.
 
+A plan depends on the settings, the plugins, the machine, and the sources of all code that has made it.
+
 A file has a copy of the model's bytes, which are compared one by one: a plan is never another model's. It is replaced as a whole and
 carries a checksum. Who can write in the folder decides what runs, as with Python's own compiled files (`model.files.cache_folder`).
 
