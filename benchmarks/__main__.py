@@ -34,7 +34,7 @@ _HERE = Path(__file__).resolve().parent
 #: Measurements that run as separate programs.
 _PROGRAMS = ("opening", "building", "starting")
 _SECTIONS = ("latency", "start", "loading", "arena", "memory", "dispatch", "native", "batch", "threads", "engines", *_PROGRAMS)
-_PACKAGES = ("oplet", "oplet-compiled-ops", "numpy", "openvino", "ai-edge-litert", "tflite-micro", "onnx")
+_PACKAGES = ("oplet-core", "oplet-compiled-ops", "numpy", "openvino", "ai-edge-litert", "tflite-micro", "onnx")
 
 
 def main() -> None:

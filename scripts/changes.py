@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: What decides how packages are built, what they install, and how a clone sets itself up. The file pyproject.toml of the repository
 #: itself has settings of tools alone.
-_PACKAGING = ("core/pyproject.toml", "plugins/*/pyproject.toml", "requirements*.txt", "constraints.txt", "*/hatch_build.py", "scripts/*.sh")  # fmt: skip
+_PACKAGING = ("core/pyproject.toml", "metapackage/*", "plugins/*/pyproject.toml", "requirements*.txt", "constraints.txt", "*/hatch_build.py", "scripts/*.sh")  # fmt: skip
 
 #: A change of more operators than that is one of all of them, and the rotating part sees enough.
 _MANY_OPERATORS = 12

@@ -230,10 +230,10 @@ def _installed(package: str) -> dict[str, Any]:
 
 
 def _oplet_of(requirements: Any) -> str:
-    """Return the range of oplet's versions among requirements."""
+    """Return the range of oplet's versions among requirements: of its core, or of all that `pip install oplet` brings."""
     from packaging.requirements import Requirement
 
-    found = [str(r.specifier) for r in map(Requirement, requirements) if r.name == "oplet"]
+    found = [str(r.specifier) for r in map(Requirement, requirements) if r.name in ("oplet-core", "oplet")]
     return ",".join(sorted(found[0].split(","), reverse=True)) if found else ""
 
 

@@ -30,7 +30,7 @@ __all__ = ["CHANGED", "PINNED", "main", "project", "refusal", "tools", "writes_a
 #: The packages that play the stranger's.
 PINNED = ("atan_op", "example_delegate")
 #: What they and their tests stand on, taken from this tree.
-CHANGED = ("core", "plugins/testing", "plugins/builtin_ops")
+CHANGED = ("core", "plugins/testing", "plugins/builtin_ops", "metapackage")
 #: What their tests ask for besides, with the bounds of requirements-test.txt.
 _TOOLS = ("ai-edge-litert", "hypothesis", "pytest")
 
@@ -45,7 +45,7 @@ def refusal(folder: Path, current: str) -> str:
     found = project(folder)
     needs = [Requirement(str(text)) for text in found["dependencies"]]  # type: ignore[attr-defined]
     for need in needs:
-        if need.name == "oplet" and not need.specifier.contains(current, prereleases=True):
+        if need.name in ("oplet-core", "oplet") and not need.specifier.contains(current, prereleases=True):
             return f"{found['name']} asks for {need}, and this is {current}: it holds nothing against it."
     return ""
 

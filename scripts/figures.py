@@ -41,7 +41,7 @@ PAGE = ROOT / "docs" / "figures.md"
 REAL = ROOT.parent / "shared" / "conformance" / "real"
 
 _MARK = re.compile(r"(<!-- figure: ([\w-]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
-_PACKAGES = ("oplet", "oplet-compiled-ops", "numpy", "openvino", "ai-edge-litert")
+_PACKAGES = ("oplet-core", "oplet-compiled-ops", "numpy", "openvino", "ai-edge-litert")
 #: Models of tflite-micro with three fully connected layers: their names on the pages, and those of their recorded cases.
 _SMALL = {"float32": "tflm_hello_world_float", "int8": "tflm_hello_world_int8"}
 #: Least size of a real model, in bytes.

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["COMMANDS", "SETS", "Step", "code_of_readme", "verbs_of_readme", "walk"]
+__all__ = ["COMMANDS", "SETS", "Step", "code_of_readme", "fresh_user", "verbs_of_readme", "walk"]
 
 ROOT = Path(__file__).resolve().parents[1]
 DIGITS = "examples/digits"
@@ -126,7 +126,7 @@ def walk(python: str, packages: str, folder: Path) -> Iterator[Step]:
     _copy(clone)
     home.mkdir()
     work.mkdir()
-    environment = _environment(home) | {"PYTHON": python, "OPLET_VENV": str(folder / "venv")}
+    environment = fresh_user(home) | {"PYTHON": python, "OPLET_VENV": str(folder / "venv")}
     ran = _Runner(clone, environment)
     demo = ran("scripts/demo.sh", ["sh", "scripts/demo.sh"], "seven")
     yield demo
@@ -233,7 +233,7 @@ def _copy(target: Path) -> None:
             shutil.copy(ROOT / name, target / name)
 
 
-def _environment(home: Path) -> dict[str, str]:
+def fresh_user(home: Path) -> dict[str, str]:
     """Environment variables of a fresh user; only pip's are kept, as they name the package index."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "OPLET_", "XDG_", "VIRTUAL_ENV"))}
     settings = Path.home() / ".config" / "pip" / "pip.conf"

@@ -2,7 +2,7 @@
 
 usage: python -m scripts.packages FOLDER [--tag TAG] [--only PACKAGE] [--here]
 
-FOLDER gets two folders: `plugins`, which is published first, and `core`. A package with machine code gets one wheel for each platform that
+FOLDER gets two folders: `plugins`, which is published first, and `core`, which has `oplet` itself too. A package with machine code gets one wheel for each platform that
 its `hatch_build.py` lists, cross-compiled by ziglang and, for kernels, numba (`pip install ziglang numba`), which takes an hour on two
 cores; without ziglang, or with --here, one wheel for this platform. With --tag the exit code is 1 if the tag does not match the version, if CHANGELOG.md has no section for it, if fragments of the changelog wait, or if ziglang is
 missing.
@@ -36,8 +36,8 @@ _OBJECTS = "OPLET_COMPILED_OBJECTS"
 
 
 def folders(root: Path = ROOT) -> list[Path]:
-    """The packages' folders, the core first."""
-    return [root / "core", *sorted(path.parent for path in root.glob("plugins/*/pyproject.toml"))]
+    """The packages' folders: the core first, and last `metapackage`, which is `oplet` on an index and asks for others."""
+    return [root / "core", *sorted(path.parent for path in root.glob("plugins/*/pyproject.toml")), root / "metapackage"]
 
 
 def version(root: Path = ROOT) -> str:
@@ -123,7 +123,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(f"There is no package in a folder {given.only}; there are {', '.join(folder.name for folder in folders())}.")
     for folder in chosen:
         platforms = targets(folder) if has_ziglang() and not given.here else []
-        for file in build(folder, given.folder / ("core" if folder.name == "core" else "plugins"), platforms):
+        for file in build(folder, given.folder / ("plugins" if folder.parent.name == "plugins" else "core"), platforms):
             print(file)
 
 

@@ -41,7 +41,8 @@ class Wanted(NamedTuple):
 def wanted() -> list[Wanted]:
     """All requirements of the packages (extras and build systems included) and of the requirements files, without our own packages."""
     found: list[Wanted] = []
-    for path in [ROOT / "core" / "pyproject.toml", *sorted((ROOT / "plugins").glob("*/pyproject.toml"))]:
+    projects = [ROOT / "core", *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml")), ROOT / "metapackage"]
+    for path in (folder / "pyproject.toml" for folder in projects):
         tables: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
         project = tables["project"]
         for text in project.get("dependencies", ()):
@@ -54,7 +55,7 @@ def wanted() -> list[Wanted]:
             text = re.sub(r"(^|\s+)#.*", "", line).strip()
             if text and not text.startswith("-"):
                 found.append(Wanted(Requirement(text), DEVELOPMENT, path.name))
-    own = {canonicalize_name(path.parent.name) for path in (ROOT / "plugins").glob("*/pyproject.toml")}
+    own = {canonicalize_name(folder.name) for folder in projects}
     return [
         w
         for w in found

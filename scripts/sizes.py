@@ -15,13 +15,13 @@ __all__ = ["BUDGET", "lines", "table"]
 
 #: The most lines of Python, comments and empty ones among them, that each package may have.
 BUDGET = {
-    "core": 26_130,
+    "core": 25_880,
     "plugins/atan_op": 100,
     "plugins/beam_handler": 500,
     "plugins/build": 6_000,
     "plugins/builtin_ops": 24_500,
     "plugins/compiled_model": 2_300,
-    "plugins/compiled_ops": 15_200,
+    "plugins/compiled_ops": 15_450,
     "plugins/coral_ops": 550,
     "plugins/example_delegate": 300,
     "plugins/flex_delegate": 2_200,
@@ -36,7 +36,7 @@ BUDGET = {
     "plugins/openvino_delegate": 3_500,
     "plugins/predictor": 3_700,
     "plugins/ray_batch": 500,
-    "plugins/serve": 3_110,
+    "plugins/serve": 3_660,
     "plugins/signal_ops": 1_700,
     "plugins/testing": 2_400,
     "plugins/text_ops": 6_400,

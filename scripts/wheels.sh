@@ -6,5 +6,5 @@ set -eu
 folder=$(mkdir -p "${1:-wheels}" && cd "${1:-wheels}" && pwd)
 [ $# -eq 0 ] || shift
 cd "$(dirname "$0")/.."
-"${PYTHON:-python3}" -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$folder" "$@" ./core ./plugins/*/
+"${PYTHON:-python3}" -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$folder" "$@" ./core ./plugins/*/ ./metapackage
 ls "$folder"

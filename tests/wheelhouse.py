@@ -24,7 +24,7 @@ FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or tempfile.gettempdir()) / "ople
 
 
 def _folder(package: str) -> Path:
-    return ROOT / package if package == "core" else ROOT / "plugins" / package
+    return ROOT / package if package in ("core", "metapackage") else ROOT / "plugins" / package
 
 
 def _project(package: str) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """How many of the held-out digits each model of this folder gets right, run with oplet.
 
-pip install oplet oplet-builtin-ops scikit-learn
+pip install oplet scikit-learn
 python evaluate.py
 """
 

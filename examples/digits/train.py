@@ -147,7 +147,7 @@ def main() -> None:
         right = np.mean([models[-1](image) == label for image, label in zip(test_x, test_y)])
         print(f"{name}: {len(content)} bytes, accuracy {right:.3f}")
     write_pictures(out / "pictures", test_x, test_y, models)
-    (out / "labels.txt").write_text("\n".join(LABELS) + "\n")
+    (out / "labels.txt").write_text("\n".join(LABELS) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

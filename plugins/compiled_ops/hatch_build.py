@@ -36,7 +36,7 @@ TARGETS = {
 #: What compiles: fetched by pip for the time of the build.
 TOOLS = ["numba>=0.61,<0.70", "ziglang>=0.13"]
 #: What the kernels' modules import; in a clone, what these require, as they lie beside.
-PACKAGES = ["oplet>=0.1,<0.2", "oplet-builtin-ops>=0.1,<0.2", "oplet-larq-ops>=0.1,<0.2", "oplet-mediapipe-ops>=0.1,<0.2"]
+PACKAGES = ["oplet-core>=0.1,<0.2", "oplet-builtin-ops>=0.1,<0.2", "oplet-larq-ops>=0.1,<0.2", "oplet-mediapipe-ops>=0.1,<0.2"]
 #: Machines that kernels are compiled on for themselves. Elsewhere the package holds none, and says so when it is used.
 MACHINES = ("x86_64", "AMD64", "aarch64", "arm64")
 

@@ -97,7 +97,9 @@ class CustomBuildHook(BuildHookInterface[Any]):
             command = [*command, "-target", target()]
         sources = sorted(map(str, Path(self.root, "native").glob("*.c")))
         fresh = made.with_suffix(f".{os.getpid()}.new")
-        done = subprocess.run([*command, *FLAGS, "-o", str(fresh), *sources], capture_output=True, text=True)
+        done = subprocess.run(
+            [*command, *FLAGS, "-o", str(fresh), *sources], capture_output=True, encoding="utf-8", errors="replace"
+        )
         if done.returncode:
             fresh.unlink(missing_ok=True)
             sys.exit(f"oplet-native-ops cannot be compiled with {shlex.join(command)}:\n{done.stderr}")

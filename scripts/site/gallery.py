@@ -69,7 +69,7 @@ packages = {packages!r}
 oplet.installed.entry_points = lambda group: [entry for entry in found(group) if group != "oplet" or entry.dist.name in packages]
 from oplet.plugins import install_commands
 install_commands._direct_url = lambda: json.dumps({{"url": {url!r}, "dir_info": {{}}}})
-install_commands._installed = lambda package: package == "oplet" or package in packages
+install_commands._installed = lambda package: package == "oplet-core" or package in packages
 """
 _ENVIRONMENT = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": str(_WIDTH), "PYTHONUTF8": "1"}
 _MAIN = f"import os; os.chdir({str(ROOT)!r}); from oplet_tools.cli.main import main; main()"

@@ -109,7 +109,7 @@ def _package_pages() -> Iterator[str]:
         readme = folder / "README.md"
         page = f"packages/{name}.md"
         text = relinked(readme.read_text("utf-8"), str(readme.relative_to(ROOT)), page)
-        names = _exports(name.replace("-", "_"), folder) if folder.name != "core" else []
+        names = _exports(name.replace("-", "_"), folder) if folder.parent.name == "plugins" else []
         if names:
             text += "\n## Reference\n\n" + "".join(f"::: {each}\n\n" for each in names)
         _write(page, text)

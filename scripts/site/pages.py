@@ -67,6 +67,7 @@ GUIDES: dict[str, list[str]] = {
         "decisions/0005-commands-and-files-of-plugins.md",
         "decisions/0006-plans-on-disk.md",
         "decisions/0007-five-packages.md",
+        "decisions/0008-oplet-and-oplet-core.md",
     ],
     "About": ["packages.md", "directory.md", "versions.md", "licences.md"],
 }
@@ -84,7 +85,7 @@ BESIDE = {
 
 def packages() -> dict[str, Path]:
     """The folder of each package of the repository, by the package's name; the core is first."""
-    folders = [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
+    folders = [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml")), ROOT / "metapackage"]
     return {tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]["name"]: folder for folder in folders}
 
 

@@ -78,8 +78,8 @@ def arena(interpreter: Interpreter) -> Any:
 def test_the_next_interpreter_of_the_same_bytes_has_the_arena_and_the_answers_of_the_dropped_one() -> None:
     content = model()
     expected = ran(content)
-    [plan] = remembered._plans.values()
-    left = plan.subgraph.segments[0].arena
+    [kept] = remembered._plans.values()
+    left = kept.plan.subgraph.segments[0].arena
     for _ in range(3):
         interpreter = opened(content)
         interpreter.allocate_tensors()
@@ -156,10 +156,10 @@ def test_a_resize_before_allocating_takes_no_plan() -> None:
 def test_an_interpreter_of_other_settings_prepares_its_own(settings: dict[str, Any]) -> None:
     content = model()
     ran(content)
-    [plan] = remembered._plans.values()
+    [kept] = remembered._plans.values()
     interpreter = opened(content, **settings)
     interpreter.allocate_tensors()
-    assert arena(interpreter) is not plan.subgraph.segments[0].arena
+    assert arena(interpreter) is not kept.plan.subgraph.segments[0].arena
 
 
 def test_other_bytes_and_bytes_that_may_change_have_their_own() -> None:
@@ -197,9 +197,9 @@ def test_a_closed_interpreter_gives_its_arena_back_and_the_next_one_prepares_not
         assert np.count_nonzero(left) > left.nbytes / 4
         interpreter.close()
         assert np.count_nonzero(left) <= 2 * mmap.PAGESIZE
-        [plan] = remembered._plans.values()
-        assert plan.subgraph.segments[0].arena is left
-        assert plan.nbytes < left.nbytes
+        [kept] = remembered._plans.values()
+        assert kept.plan.subgraph.segments[0].arena is left
+        assert kept.nbytes < left.nbytes
     interpreter = opened(content)
     interpreter.allocate_tensors()
     assert arena(interpreter) is left
@@ -255,7 +255,7 @@ def test_closed_interpreters_leave_a_few_megabytes_together_and_large_ones_nothi
         interpreter = opened(content)
         interpreter.allocate_tensors()
         interpreter.close()
-    assert [plan.model.data.obj for plan in remembered._plans.values()] == contents[-2:]
+    assert [kept.plan.model.data.obj for kept in remembered._plans.values()] == contents[-2:]
     remembered.forget_plans()
     monkeypatch.setattr(remembered, "_MOST_CLOSED_BYTES", 100)
     interpreter = opened(contents[0])

@@ -29,6 +29,7 @@ from oplet import (
     load_delegate,
 )
 from oplet.errors import InvokeError, OpletError, StateError, TensorError
+from oplet.plugins.manager import default_manager
 from oplet.runtime.memory import remembered
 from oplet.runtime.memory.stored import plan_files, stored_plan
 from oplet.runtime.memory.stored.plan_files import STORE_VARIABLE, PlanName, are_unchanged, note_opened
@@ -592,6 +593,38 @@ def test_sources_that_changed_make_a_plan_worthless(tmp_path: Path, monkeypatch:
     assert not are_unchanged([*stamps, (str(package / "gone.py"), 1, 1)], packages)
     assert not are_unchanged(stamps, {"a_package": str(tmp_path / "elsewhere.py")})
     assert not are_unchanged(stamps, {"another_package": str(source)})
+
+
+def test_another_version_takes_no_plan_though_all_files_are_dated_and_as_long_as_before(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = model()
+    kept(content)
+    monkeypatch.setattr("oplet.__version__", "0.0.1")
+    assert not is_restored(opened(content))
+    kept(content)
+    assert is_restored(opened(content))
+    monkeypatch.undo()
+    monkeypatch.setenv("OPLET_CACHE_DIR", str(folder.parent))
+    monkeypatch.setenv(STORE_VARIABLE, "")
+    remembered.forget_plans()
+    assert is_restored(opened(content))
+    assert len(plans(folder)) == 2
+
+
+def test_a_plan_tells_where_all_plugins_were_imported_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = model()
+    kept(content)
+    packages = plan_files.packages_of(default_manager())
+    assert len(packages) > 1
+    find = plan_files._file_of
+    for package in packages:
+        remembered.forget_plans()
+        assert is_restored(opened(content))
+        remembered.forget_plans()
+        monkeypatch.setattr(plan_files, "_file_of", lambda name, moved=package: "/elsewhere" if name == moved else find(name))
+        assert not is_restored(opened(content))
+        monkeypatch.setattr(plan_files, "_file_of", find)
 
 
 def test_files_are_bounded_in_number_and_size(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,9 @@ from oplet import DelegateKernel, Interpreter, MutableOpResolver, ThreadedAsyncK
 from oplet_testing import Spec, call_op, first_failure, one_op_model
 
 PAGES = sorted(
-    [ROOT / "README.md", ROOT / "core" / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "plugins").glob("*/README.md")]
+    path
+    for pattern in ("README.md", "core/README.md", "metapackage/README.md", "docs/*.md", "plugins/*/README.md")
+    for path in ROOT.glob(pattern)
 )
 
 #: The test that runs the blocks of a page, where it is not this module.
@@ -47,6 +49,7 @@ HERE = {
     "docs/plugins.md",
     "docs/quantization.md",
     "docs/reliability.md",
+    "metapackage/README.md",
     "plugins/builtin_ops/README.md",
     "plugins/compiled_model/README.md",
     "plugins/compiled_ops/README.md",
@@ -139,8 +142,9 @@ def test_the_command_of_a_plugin_is_registered(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_pages_of_the_packages_run_in_a_clone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ROOT)
-    run_blocks(ROOT / "core" / "README.md")
-    assert capsys.readouterr().out == "(1, 10)\n"
+    for folder in ("core", "metapackage"):
+        run_blocks(ROOT / folder / "README.md")
+        assert capsys.readouterr().out == "(1, 10)\n"
     run_blocks(ROOT / "plugins" / "builtin_ops" / "README.md")
     assert capsys.readouterr().out == "int8\n"
     run_blocks(ROOT / "plugins" / "predictor" / "README.md")

@@ -20,8 +20,10 @@ from oplet import PluginManager
 from oplet.plugins import install_commands, known_packages
 from oplet_testing.distributions import fake_distribution, installed
 
-FOLDERS = [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
+FOLDERS = [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml")), ROOT / "metapackage"]
 PACKAGES = [name_of(folder) for folder in FOLDERS]
+#: Of oplet itself: which of them a newer one is installed by depends on what is installed.
+NAMES = {"oplet", "oplet-core"}
 
 
 def of(folder: Path, **told: object) -> Callable[[], str]:
@@ -71,11 +73,12 @@ def test_what_the_package_requires_of_the_project_is_advised_with_it(clone: Path
         ("oplet-tools", "graph", ["oplet-predictor", "oplet-tools"]),
         ("oplet-build", "", ["oplet-predictor", "oplet-tools", "oplet-build"]),
         ("oplet-serve", "", ["oplet-predictor", "oplet-tools", "oplet-serve"]),
-        ("oplet", "cli", ["oplet-predictor", "oplet-tools", "oplet"]),
-        ("oplet", "build", ["oplet-predictor", "oplet-tools", "oplet-build", "oplet"]),
+        ("oplet", "cli", ["oplet-builtin-ops", "oplet-predictor", "oplet-tools", "oplet"]),
+        ("oplet", "build", ["oplet-builtin-ops", "oplet-predictor", "oplet-tools", "oplet-build", "oplet"]),
         ("oplet", "fast", ["oplet-builtin-ops", "oplet-compiled-ops", "oplet"]),
         ("oplet", "ops", ["oplet-builtin-ops", "oplet"]),
-        ("oplet", "", ["oplet"]),
+        ("oplet", "", ["oplet-builtin-ops", "oplet"]),
+        ("oplet-core", "", ["oplet-core"]),
     ):
         found = [is_project(target) for target in targets(install_commands.install_command(package, extra))]
         assert found == needed
@@ -108,11 +111,11 @@ def test_only_an_oplet_of_a_clone_that_is_still_there_is_advised_so(tmp_path: Pa
 @pytest.mark.parametrize("name", ["plain", "with a space", "quote's", 'double"', "dollar$HOME", "brackets[x]", "ümlaut"])
 def test_a_folder_of_any_name_is_one_word_for_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     root = tmp_path / name
-    for folder in ("core", "plugins/atan_op"):
+    for folder in ("core", "metapackage", "plugins/atan_op"):
         (root / folder).mkdir(parents=True)
         shutil.copy(ROOT / folder / "pyproject.toml", root / folder)
     monkeypatch.setattr(install_commands, "_direct_url", of(root))
-    for package, extra, target in (("oplet-atan-op", "", "plugins/atan_op"), ("oplet", "new", "core[new]")):
+    for package, extra, target in (("oplet-atan-op", "", "plugins/atan_op"), ("oplet", "new", "metapackage[new]")):
         command = install_commands.install_command(package, extra)
         echoed = run_child(["sh", "-c", command.replace("pip install", "printf %s")])
         assert echoed.stdout == str(root / target)
@@ -164,7 +167,7 @@ def test_every_advice_of_an_op_names_what_pip_finds_in_the_clone(clone: Path, tm
         commands = re.findall(r"pip install (?:--upgrade )?(\S+?)[.;]?(?= |$)", sentence)
         assert commands, sentence
         for target in commands:
-            assert is_project(target) in {*known_packages.known_ops().values(), known_packages.BUILTIN_OPS, "oplet"}, sentence
+            assert is_project(target) in {*known_packages.known(), *NAMES}, sentence
 
 
 def test_no_sentence_of_the_core_names_a_package_of_the_project_behind_pip_install() -> None:

@@ -17,9 +17,9 @@ def package(folder: Path, needs: str) -> Path:
 
 
 def test_a_package_that_does_not_allow_this_version_is_not_asked(tmp_path: Path) -> None:
-    folder = package(tmp_path / "x", "oplet>=0.1,<0.2")
+    folder = package(tmp_path / "x", "oplet-core>=0.1,<0.2")
     assert downstream.refusal(folder, "0.1.7") == ""
-    assert downstream.refusal(folder, "0.2.0.dev1").startswith("oplet-x-op asks for oplet<0.2,>=0.1, and this is 0.2.0.dev1")
+    assert downstream.refusal(folder, "0.2.0.dev1").startswith("oplet-x-op asks for oplet-core<0.2,>=0.1, and this is 0.2.0.dev1")
 
 
 def test_what_the_tests_ask_for_has_the_bounds_of_the_requirements() -> None:

@@ -74,7 +74,11 @@ def test_the_requirements_of_the_tests_name_every_package() -> None:
     assert "\n-r requirements-test.txt\n" in texts[0]
     lines = [line for text in texts for line in text.splitlines()]
     installed = {line.removeprefix("-e ./").partition("[")[0] for line in lines if line.startswith("-e ./")}
-    assert installed == {"core", *(f"plugins/{path.parent.name}" for path in ROOT.glob("plugins/*/pyproject.toml"))}
+    assert installed == {
+        "core",
+        "metapackage",
+        *(f"plugins/{path.parent.name}" for path in ROOT.glob("plugins/*/pyproject.toml")),
+    }
 
 
 def test_this_repository_tells_it() -> None:

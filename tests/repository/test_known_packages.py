@@ -36,7 +36,9 @@ def test_the_entry_of_a_package_is_what_it_says_of_itself_and_registers(folder: 
 
 
 def test_an_op_is_advised_by_its_whole_name() -> None:
-    packages = known_packages.known_ops()
+    brought = known_packages.known().items()
+    packages: dict[str | Composite, str] = {op: package for package, said in brought for op in said.get("ops", ())}
+    packages |= {Composite(name): package for package, said in brought for name in said.get("composites", ())}
     assert packages["Atan"] == "oplet-atan-op"
     assert packages[Composite("odml.scaled_dot_product_attention")] == "oplet-builtin-ops"
     assert {op: known_packages.known_distribution(op) for op in packages} == packages
@@ -79,7 +81,7 @@ def test_a_companion_that_is_not_installed_is_advised_by_who_brings_it() -> None
 
 
 def test_every_package_of_the_repository_is_known_as_the_project_s() -> None:
-    for package in ("oplet", *map(name_of, FOLDERS)):
+    for package in ("oplet", "oplet-core", *map(name_of, FOLDERS)):
         assert known_packages.is_ours(package), "run python -m scripts.directory --own"
     assert not known_packages.is_ours("oplet-nobodys")
 

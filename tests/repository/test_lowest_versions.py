@@ -70,7 +70,7 @@ def with_required(packages: Iterable[str]) -> list[str]:
         if package not in found:
             found.add(package)
             project = tomllib.loads((folder(package) / "pyproject.toml").read_text("utf-8"))["project"]
-            names = {Requirement(text).name for text in project["dependencies"]} - {"oplet"}
+            names = {Requirement(text).name for text in project["dependencies"]} - {"oplet-core"}
             waiting += [name.removeprefix("oplet-").replace("-", "_") for name in names if name.startswith("oplet-")]
     return sorted(found)
 

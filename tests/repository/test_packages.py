@@ -73,16 +73,25 @@ def test_what_is_built_of_a_package_alone_has_the_one_version(folder: Path, tmp_
     assert metadata["Version"] == "9.8.7"
 
 
-@pytest.mark.parametrize("folder", FOLDERS[1:], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", FOLDERS[1:-1], ids=lambda folder: folder.name)
 def test_a_plugin_states_the_range_of_oplet_that_it_is_written_for(folder: Path) -> None:
     # Before 1.0 a minor version may change what plugins use; the packages of one release are written for one another.
     ours = [r for r in map(Requirement, tables(folder)["project"]["dependencies"]) if r.name.startswith("oplet")]
-    assert "oplet" in {requirement.name for requirement in ours}
+    assert "oplet-core" in {requirement.name for requirement in ours}
     are_of_this_version(ours)
 
 
-def test_the_extras_of_the_core_ask_for_packages_of_its_own_version() -> None:
-    extras = tables(FOLDERS[0])["project"]["optional-dependencies"]
+def test_what_is_installed_by_the_project_s_name_is_the_core_and_the_operators_of_its_very_version() -> None:
+    # Then `pip install --upgrade oplet` moves all of them, which pip leaves alone within a range.
+    project = tables(FOLDERS[-1])["project"]
+    assert project["name"] == "oplet"
+    everything = [*project["dependencies"], *(text for texts in project["optional-dependencies"].values() for text in texts)]
+    assert {str(Requirement(text).specifier) for text in everything} == {f"=={oplet.__version__}"}
+    assert [Requirement(text).name for text in project["dependencies"]] == ["oplet-builtin-ops", "oplet-core"]
+
+
+def test_the_extras_ask_for_packages_of_the_project() -> None:
+    extras = tables(FOLDERS[-1])["project"]["optional-dependencies"]
     names = {extra: [Requirement(text).name for text in texts] for extra, texts in extras.items()}
     everything = names.pop("all")
     assert names == {
@@ -92,7 +101,6 @@ def test_the_extras_of_the_core_ask_for_packages_of_its_own_version() -> None:
         "ops": ["oplet-builtin-ops"],
     }
     assert {name for listed in names.values() for name in listed} < set(everything)
-    are_of_this_version([Requirement(text) for texts in extras.values() for text in texts])
 
 
 def test_the_core_alone_requires_nothing_of_tools() -> None:
@@ -128,7 +136,7 @@ def test_the_extra_all_has_every_package_without_heavy_requirements() -> None:
     while more := {name for name, others in required.items() if others & heavy} - heavy:
         heavy |= more
     everything = {Requirement(text).name for text in projects["oplet"]["optional-dependencies"]["all"]}
-    assert everything == projects.keys() - heavy - LEFT_OUT - {"oplet"}
+    assert everything == projects.keys() - heavy - LEFT_OUT - {"oplet", "oplet-core"}
 
 
 def are_of_this_version(ours: list[Requirement]) -> None:

@@ -42,7 +42,7 @@ def test_the_page_has_the_ranges_of_numpy_and_litert_that_the_packages_have() ->
 def test_the_citation_can_be_read_and_says_the_licence_of_the_packages() -> None:
     found = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert {"cff-version", "message", "title", "authors"} <= found.keys()
-    assert found["title"] == project("core")["name"]
+    assert found["title"] == project("metapackage")["name"]
     assert found["license"] == project("core")["license"]
     assert "url" not in found, "the project has no public address yet"
 

@@ -17,11 +17,11 @@ from oplet_tools.processes import run_python
 
 PAGES = sorted(
     path
-    for pattern in ("*.md", "docs/*.md", "core/*.md", "plugins/*/*.md", "examples/*/*.md", "benchmarks/*.md")
+    for pattern in ("*.md", "docs/*.md", "core/*.md", "metapackage/*.md", "plugins/*/*.md", "examples/*/*.md", "benchmarks/*.md")
     for path in ROOT.glob(pattern)
     if path.name != "CHANGELOG.md"
 )
-FOLDERS = [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))]
+FOLDERS = [ROOT / "core", *sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml")), ROOT / "metapackage"]
 
 
 def installed_by_pages() -> list[tuple[str, str]]:
@@ -30,7 +30,7 @@ def installed_by_pages() -> list[tuple[str, str]]:
     for page in PAGES:
         for command in re.findall(r"pip install ([^`\n]+)", page.read_text("utf-8")):
             for word in shlex.split(command, comments=True):
-                own = word.startswith(("oplet", "./core", "./plugins", "$REPO/"))
+                own = word.startswith(("oplet", "./core", "./metapackage", "./plugins", "$REPO/"))
                 if (
                     own and "..." not in word and not word.startswith(("oplet-sinh-op", "oplet-acme-rms-norm-op"))
                 ):  # those of tutorials
@@ -93,7 +93,9 @@ def test_every_package_that_is_told_to_be_installed_by_name_is_found_among_the_w
 
 def test_readme_lists_every_package_with_its_folder() -> None:
     table = dict(
-        re.findall(r"^\| `((?:core|plugins)[^`]*)/` \| `([^`]+)` \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+        re.findall(
+            r"^\| `((?:core|metapackage|plugins)[^`]*)/` \| `([^`]+)` \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
+        )
     )
     assert table == {folder.relative_to(ROOT).as_posix(): name_of(folder) for folder in FOLDERS}
 

@@ -58,12 +58,141 @@ MODULES = """
     oplet.tuning.splits.node_times oplet.tuning.splits.proposals oplet.tuning.splits.stopwatch
     oplet.tuning.timed_interpreter oplet.tuning.tolerances oplet.tuning.trials
 """
+#: The public names of these modules: those of `__all__`, or all that is declared there.
+WITHIN = {
+    "oplet.builder": """
+        BlockwiseQuantization BuiltinOperator CustomQuantization DimensionMetadata DimensionType ModelBuilder
+        MultiAxisQuantization QuantizationParameters Sparse SparsityParameters SubgraphBuilder TensorType VariantSubType
+        options_class pack_flexbuffer pack_strings pack_values sparsify
+    """,
+    "oplet.errors": """
+        CancelledError CustomOptionsError DeadlineError DelegateApplicationError DelegateError DelegateLoadError
+        ImmutableGraphError InvokeError LimitError ModelError OpConflictError OpNotFoundError OpVersionError OpletError
+        PluginError PrepareError ResolverError SignatureError StateError TensorError UnresolvedOpError ViewError
+        failures text_of
+    """,
+    "oplet.interpreter": """
+        Delegate Interpreter InterpreterWithCustomOps OpResolverType SignatureRunner load_delegate
+    """,
+    "oplet.kernels.activations": """
+        CLAMPS activation_range apply_activation float_activation_range
+    """,
+    "oplet.kernels.arrays": """
+        Array Copies Shape Thunk address_of copier copies spans
+    """,
+    "oplet.kernels.axes": """
+        along ensure_few read_int read_ints resolve_axes resolve_axis
+    """,
+    "oplet.kernels.broadcasting": """
+        broadcast_shape
+    """,
+    "oplet.kernels.fixed_point": """
+        clip ensure_scale int32_of multiply_by_quantized_multiplier multiply_by_quantized_multiplier_int64
+        multiply_rounding_up quantize_multiplier quantize_multipliers quantized_range quotient rounding_divide_by_pot
+        saturating_rounding_doubling_high_mul single_rounding wide_shift wrapping_divide_by_pot
+    """,
+    "oplet.kernels.operands": """
+        PLAIN_TYPES all_constant all_types_but ensure_operands ensure_plain ensure_same_quantization ensure_same_shape
+        ensure_same_type ensure_vector take_type
+    """,
+    "oplet.kernels.options": """
+        CustomOptions flag int32s integer integers number tensorflow_node
+    """,
+    "oplet.kernels.requantization": """
+        Requantization Rounding
+    """,
+    "oplet.kernels.shapes": """
+        defer_or_resize defer_or_run defer_refusals failing_thunk has_placeholder offer_in_place
+    """,
+    "oplet.kernels.windows": """
+        Axis Windows2D padding_around padding_before transposed_axis window_axis windows_in
+    """,
+    "oplet.schema.columns": """
+        Columns LazyTables Vectors as_lazy_tables
+    """,
+    "oplet.schema.decode": """
+        decode extent
+    """,
+    "oplet.schema.encode": """
+        PADDING encode encode_pieces
+    """,
+    "oplet.schema.enums": """
+        ActivationFunctionType BuiltinOperator CombinerType CustomOptionsFormat DimensionType
+        FullyConnectedOptionsWeightsFormat LSHProjectionType LSTMKernelType MirrorPadMode Padding ReduceWindowFunction
+        RngAlgorithm StablehloComparisonDirection StablehloComparisonType StablehloPrecisionConfig TensorType
+    """,
+    "oplet.schema.flexbuffers": """
+        flexbuffer_map read_flexbuffer
+    """,
+    "oplet.schema.naming": """
+        shown
+    """,
+    "oplet.schema.options": """
+        ATan2Options AbsOptions AddNOptions AddOptions ArgMaxOptions ArgMinOptions AssignVariableOptions
+        BatchMatMulOptions BatchToSpaceNDOptions BidirectionalSequenceLSTMOptions BidirectionalSequenceRNNOptions
+        BitcastOptions BitwiseXorOptions BroadcastToOptions BucketizeOptions BuiltinOptions CallOnceOptions CallOptions
+        CastOptions ConcatEmbeddingsOptions ConcatenationOptions Conv2DOptions Conv3DOptions CosOptions CumsumOptions
+        DensifyOptions DepthToSpaceOptions DepthwiseConv2DOptions DequantizeOptions DivOptions DynamicUpdateSliceOptions
+        EmbeddingLookupSparseOptions EqualOptions ExpOptions ExpandDimsOptions FakeQuantOptions FillOptions
+        FloorDivOptions FloorModOptions FullyConnectedOptions GatherNdOptions GatherOptions GeluOptions
+        GreaterEqualOptions GreaterOptions HardSwishOptions HashtableFindOptions HashtableImportOptions HashtableOptions
+        HashtableSizeOptions IfOptions L2NormOptions LSHProjectionOptions LSTMOptions LeakyReluOptions LessEqualOptions
+        LessOptions LocalResponseNormalizationOptions LogSoftmaxOptions LogicalAndOptions LogicalNotOptions
+        LogicalOrOptions MatrixDiagOptions MatrixSetDiagOptions MaximumMinimumOptions MirrorPadOptions MulOptions
+        NegOptions NonMaxSuppressionV4Options NonMaxSuppressionV5Options NotEqualOptions OneHotOptions PackOptions
+        PadOptions PadV2Options Pool2DOptions PowOptions QuantizeOptions RNNOptions RandomOptions RangeOptions
+        RankOptions ReadVariableOptions ReducerOptions ReshapeOptions ResizeBilinearOptions ResizeNearestNeighborOptions
+        ReverseSequenceOptions ReverseV2Options Rfft2dOptions RightShiftOptions SVDFOptions ScatterNdOptions
+        SegmentSumOptions SelectOptions SelectV2Options SequenceRNNOptions ShapeOptions SignOptions SkipGramOptions
+        SliceOptions SoftmaxOptions SpaceToBatchNDOptions SpaceToDepthOptions SparseToDenseOptions SplitOptions
+        SplitVOptions SquareOptions SquaredDifferenceOptions SqueezeOptions StridedSliceOptions SubOptions TileOptions
+        TopKV2Options TransposeConvOptions TransposeOptions UnidirectionalSequenceLSTMOptions UniqueOptions
+        UnpackOptions UnsortedSegmentMaxOptions UnsortedSegmentMinOptions UnsortedSegmentProdOptions
+        UnsortedSegmentSumOptions VarHandleOptions WhereOptions WhileOptions ZerosLikeOptions
+    """,
+    "oplet.schema.stablehlo_options": """
+        BuiltinOptions2 DilateOptions ReduceWindowOptions StableHLOCompositeOptions StablehloBroadcastInDimOptions
+        StablehloCaseOptions StablehloCompareOptions StablehloConcatenateOptions StablehloConvolutionOptions
+        StablehloCustomCallOptions StablehloDotGeneralOptions StablehloDynamicSliceOptions StablehloGatherOptions
+        StablehloIotaOptions StablehloPadOptions StablehloReduceOptions StablehloReduceWindowOptions
+        StablehloRngBitGeneratorOptions StablehloScatterOptions StablehloShiftLeftOptions StablehloSliceOptions
+        StablehloSortOptions StablehloTransposeOptions StablehloWhileOptions
+    """,
+    "oplet.schema.table": """
+        Field Table
+    """,
+    "oplet.schema.table_decoder": """
+        Layout Numbers SOFFSET STRING_HEAD TableDecoder UOFFSET VTABLE_HEAD
+    """,
+    "oplet.schema.tables": """
+        BlockwiseQuantization Buffer CustomQuantization DimensionMetadata ExternalBuffer ExternalBufferGroup Int32Vector
+        Metadata Model MultiAxisQuantization Operator OperatorCode QuantizationDetails QuantizationParameters
+        SignatureDef SparseIndexVector SparsityParameters SubGraph Tensor TensorMap Uint16Vector Uint8Vector
+        VariantSubType operator_code
+    """,
+}
+#: Names of theirs that were taken back, and the modules that still have them; "" for those that are no more.
+GONE_WITHIN = {
+    "CustomOptions": "oplet_builtin_ops.custom_options",
+    "all_types_but": "oplet_builtin_ops.operands",
+    "apply_activation": "oplet_builtin_ops.arithmetic.fused_activations",
+    "defer_refusals": "",
+    "ensure_same_quantization": "oplet_builtin_ops.operands",
+    "failing_thunk": "",
+    "int32s": "",
+    "take_type": "oplet_builtin_ops.operands",
+    "transposed_axis": "oplet_builtin_ops.layers.transposed_windows",
+}
 #: Where these modules live now.
 MOVED = {"testing": "oplet_testing", "tuning": "oplet_tools.tuning"}
 
 
 def test_they_are_as_many_as_they_were() -> None:
     assert tuple(len(set(text.split())) for text in (NAMES, TESTING, MODULES)) == (77, 17, 64)
+    assert {module for module in MODULES.split() if module.split(".")[1] not in MOVED} - WITHIN.keys() == {
+        "oplet.kernels",
+        "oplet.schema",
+    }
 
 
 @pytest.mark.parametrize("name", NAMES.split())
@@ -79,6 +208,18 @@ def test_a_name_of_oplet_is_imported(name: str) -> None:
 @pytest.mark.parametrize("name", TESTING.split())
 def test_a_name_of_the_test_kit_is_imported(name: str) -> None:
     assert getattr(oplet.testing, name) is getattr(importlib.import_module("oplet_testing"), name)
+
+
+@pytest.mark.parametrize("module", WITHIN)
+def test_a_public_name_of_a_module_is_imported(module: str) -> None:
+    found, names = importlib.import_module(module), WITHIN[module].split()
+    assert [name for name in names if not hasattr(found, name)] == [name for name in names if name in GONE_WITHIN]
+
+
+@pytest.mark.parametrize(("name", "home"), GONE_WITHIN.items())
+def test_a_name_that_was_taken_back_is_where_one_package_has_it(name: str, home: str) -> None:
+    assert any(name in names.split() for names in WITHIN.values())
+    assert not home or hasattr(importlib.import_module(home), name)
 
 
 @pytest.mark.parametrize("module", MODULES.split())

@@ -16,7 +16,7 @@ from scripts.vendored import LIBRARIES
 
 release_files = pytest.importorskip("scripts.release_files", reason="pip install cyclonedx-python-lib", exc_type=ImportError)
 
-BUILT = ("core", "plugins/atan_op", "plugins/tools")
+BUILT = ("core", "metapackage", "plugins/atan_op", "plugins/tools")
 
 pytestmark = pytest.mark.environment
 
@@ -26,7 +26,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Distributions of a few packages, with what goes with them."""
     folder = tmp_path_factory.mktemp("dist")
     for each in BUILT:
-        packages.build(ROOT / each, folder / ("core" if each == "core" else "plugins"))
+        packages.build(ROOT / each, folder / ("plugins" if "/" in each else "core"))
     release_files.main([str(folder)])
     return folder
 
@@ -44,7 +44,7 @@ def test_another_checkout_on_another_day_gives_the_same_bytes(release: Path, tmp
         shutil.copytree(ROOT / each, clone / each, ignore=shutil.ignore_patterns("__pycache__", "build"))
         for path in (clone / each).rglob("*"):
             os.utime(path, (1_600_000_000, 1_600_000_000))
-        packages.build(clone / each, tmp_path / "dist" / ("core" if each == "core" else "plugins"))
+        packages.build(clone / each, tmp_path / "dist" / ("plugins" if "/" in each else "core"))
     release_files.main([str(tmp_path / "dist")])
     again = {path.relative_to(tmp_path / "dist"): path.read_bytes() for path in (tmp_path / "dist").rglob("*") if path.is_file()}
     assert again == {path.relative_to(release): path.read_bytes() for path in release.rglob("*") if path.is_file()}

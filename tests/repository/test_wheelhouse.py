@@ -40,7 +40,7 @@ def test_many_who_ask_at_once_get_one_wheel(builds: list[str]) -> None:
 
 def test_a_package_comes_with_those_of_this_repository_that_it_requires(builds: list[str]) -> None:
     names = {path.name.partition("-")[0] for path in wheelhouse.needed("build", "builtin_ops")}
-    assert names == {"oplet", "oplet_build", "oplet_builtin_ops", "oplet_predictor", "oplet_tools"}
+    assert names == {"oplet_build", "oplet_builtin_ops", "oplet_core", "oplet_predictor", "oplet_tools"}
     assert sorted(builds) == sorted({*builds})
 
 
@@ -74,4 +74,4 @@ def test_what_a_page_installs_from_a_clone_is_installed_from_wheels(builds: list
     )
     [(old, new)] = with_wheels(page).items()
     assert old == ' "$REPO/core" "$REPO/plugins/atan_op"'
-    assert re.findall(r' "\S+/(\w+)-0.1-py3-none-any.whl"', new) == ["oplet_atan_op", "oplet"]
+    assert re.findall(r' "\S+/(\w+)-0.1-py3-none-any.whl"', new) == ["oplet_atan_op", "oplet_core"]

@@ -128,20 +128,10 @@ class OpletError(Exception):
         """Return the message in printable form, also where `args` were changed or a subclass bypassed the constructor."""
         if len(self.args) == 1 and isinstance(self.args[0], str):
             return plain(self.args[0], LONGEST)
-        return text_of(self.args[0] if len(self.args) == 1 else _Listed(self.args)) if self.args else ""
+        return text_of(self.args[0] if len(self.args) == 1 else f"({', '.join(map(_listed, self.args))})") if self.args else ""
 
     def __repr__(self) -> str:
         return f"{plain(type(self).__name__, 100)}({', '.join(_listed(arg) for arg in self.args)})"
-
-
-class _Listed:
-    """Holds the arguments of an exception that has several; `repr` shows them as a tuple."""
-
-    def __init__(self, args: tuple[object, ...]) -> None:
-        self._args = args
-
-    def __str__(self) -> str:
-        return f"({', '.join(map(_listed, self._args))})"
 
 
 def _listed(arg: object) -> str:

@@ -4,7 +4,7 @@ It is for programs that look into models and interpreters, change models, or man
 models need `oplet` alone, and kernels `oplet.kernels`.
 
 These names may change with every minor release, and the changelog tells what did: a package that uses them requires the one that it was
-tested with, as in `oplet>=0.1,<0.2`.
+tested with, as in `oplet-core>=0.1,<0.2`.
 
 Examples:
     >>> from oplet.toolkit import SubgraphRunner, entry_subgraphs

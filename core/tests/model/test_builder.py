@@ -35,7 +35,7 @@ from oplet.errors import ModelError
 from oplet.model.model import Model
 from oplet.model.verify.verifier import verify
 from oplet.runtime.limits import Limits
-from oplet.runtime.loading import _read_constant
+from oplet.runtime.loading import load_tensors
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.schema import tables
 from oplet.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions, SubOptions
@@ -97,13 +97,10 @@ def test_a_constant_of_every_type_reads_back(type: TensorType, values: Any) -> N
     index = main.add_tensor("c", type, shape, data=values)
     model = builder.build()
     verify(model)
-    read = (model.root.subgraphs or [])[0].tensors[index]  # type: ignore[index]
-    raw = model.tensor_bytes(read)
-    assert read.type is type
-    assert raw is not None
-    found = _read_constant(raw, type, shape, False, index, "c", MemoryAccount(Limits(), model))
+    found = load_tensors(model, (model.root.subgraphs or [])[0], MemoryAccount(Limits(), model))[index]
+    assert found.type is type
     expected = [[v.encode() for v in values[0]]] if type is TensorType.STRING else values
-    assert found.tolist() == expected
+    assert found.data.tolist() == expected
 
 
 def test_packed_values_put_the_low_bits_first() -> None:

@@ -9,7 +9,7 @@ import pytest
 from oplet import Interpreter, ModelBuilder
 from oplet.errors import UnresolvedOpError
 from oplet.plugins.custom_op_makers import maker_of, makers
-from oplet.plugins.known_packages import known_ops as packaged
+from oplet.plugins.known_packages import known_distribution
 
 NAMES = [pattern.replace("*", "Anything") for maker in makers() for pattern in maker.patterns]
 
@@ -26,8 +26,8 @@ def a_model(op: str) -> bytes:
 
 @pytest.mark.parametrize("op", NAMES)
 def test_the_maker_and_the_remedy_are_told_where_no_package_has_the_op(site: Any, op: str) -> None:
-    if op in packaged():
-        pytest.skip(f"{packaged()[op]} serves it")
+    if package := known_distribution(op):
+        pytest.skip(f"{package} serves it")
     maker = maker_of(op)
     assert maker is not None
     text = site.manager().advice(op)

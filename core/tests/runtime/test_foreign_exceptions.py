@@ -76,6 +76,6 @@ def test_no_memory_for_the_bytes_of_a_model_is_a_limit_error(monkeypatch: pytest
 
 
 def test_names_that_python_cannot_encode_are_shown_escaped() -> None:
-    from oplet.texts import shown
+    from oplet.schema.naming import shown
 
     assert shown("a\ud800\udcff\0") == "a\\ud800\\xff\\x00"

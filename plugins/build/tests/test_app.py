@@ -115,10 +115,10 @@ def test_a_program_holds_the_part_of_the_core_that_runs_models(pyz: Path) -> Non
 
 def test_a_program_holds_the_licences_and_says_what_it_is_made_of(pyz: Path) -> None:
     archive = zipfile.ZipFile(pyz)
-    assert "oplet 0.1.0: Apache-2.0, oplet-builtin-ops/LICENSE" in archive.read("licenses/SOURCES").decode()
+    assert "oplet-core 0.1.0: Apache-2.0, oplet-builtin-ops/LICENSE" in archive.read("licenses/SOURCES").decode()
     assert "Apache License" in archive.read("licenses/oplet-builtin-ops/LICENSE").decode()
     sources = archive.read("licenses/SOURCES").decode()
-    assert "\noplet " in sources
+    assert "\noplet-core " in sources
     assert "\noplet-builtin-ops " in sources
     for carried, licence in (("oplet-build", "Apache-2.0"), ("oplet-tools", "Apache-2.0 AND MIT")):
         assert f"\n{carried} 0.1.0: {licence}, oplet-builtin-ops/LICENSE" in sources
@@ -197,7 +197,7 @@ def test_a_wheel_without_a_command_holds_nothing_of_the_tools(kernels: CutPackag
         "oplet_build/__init__.py",
         "oplet_build/bundle.py",
     }
-    assert {source.name for source in payload.sources} == {"oplet", "oplet-build", "oplet-builtin-ops"}
+    assert {source.name for source in payload.sources} == {"oplet-core", "oplet-build", "oplet-builtin-ops"}
 
 
 def test_kernels_may_use_packages_beside_the_core() -> None:

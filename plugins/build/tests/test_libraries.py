@@ -107,7 +107,7 @@ def test_a_wheel_takes_a_package_s_library_along_and_requires_who_runs_it(oplet,
     assert ran.code == 0, ran.err
     told = json.loads(ran.out)
     assert Path(told["wheel"]).name == f"built-1.0-py3-none-{HERE}.whl"
-    assert told["requires"] == ["oplet>=0.1", "runner>=1"]
+    assert told["requires"] == ["oplet-core>=0.1", "runner>=1"]
     assert told["libraries"] == ["built/_twice/libtwice.so"]
     with zipfile.ZipFile(told["wheel"]) as wheel:
         names = set(wheel.namelist())

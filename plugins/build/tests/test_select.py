@@ -274,12 +274,12 @@ def test_a_lock_holds_for_what_it_was_made_of(oplet, digits, lock, tmp_path):
         "distribution_version": builtin.version,
         "distribution_hash": builtin.hash,
     }
-    assert value["oplet"] == {"version": importlib_metadata.version("oplet"), "plugin_api": 1}
+    assert value["oplet"] == {"version": importlib_metadata.version("oplet-core"), "plugin_api": 1}
     [model] = value["models"]
     assert model["name"] == digits.name
     assert Lock.read(lock).to_json() == lock.read_text()
     pins = [line for line in (tmp_path / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
-    packages = ("oplet", "oplet-atan-op", "oplet-builtin-ops")
+    packages = ("oplet-atan-op", "oplet-builtin-ops", "oplet-core")
     assert pins == [f"{name}=={importlib_metadata.version(name)}" for name in packages]
 
 
@@ -322,7 +322,7 @@ def test_installed_packages_that_differ_are_told_apart(oplet, digits, lock):
     ran = oplet("select", "--check", lock, digits)
     assert ran.code == 1
     for words in (
-        "oplet 0.1.0 is installed, and the lock has 9.9: pip install oplet==9.9.",
+        "oplet 0.1.0 is installed, and the lock has 9.9: pip install oplet-core==9.9.",
         "speaks plugin API 1, and the lock has 7.",
         "The code of oplet-atan-op 0.1.0 has the hash sha256:",
         "oplet-builtin-ops 0.1.0 is installed, and the lock has 9.9: pip install oplet-builtin-ops==9.9.",

@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -369,7 +370,7 @@ def test_the_wheel_says_where_it_comes_from(tmp_path: Path) -> None:
     for line in (
         "Name: my-app-ops",
         "License-Expression: Apache-2.0",
-        "Requires-Dist: oplet<0.2,>=0.1",
+        "Requires-Dist: oplet-core<0.2,>=0.1",
         "| Atan | 1 | oplet-atan-op |",
     ):
         assert line in metadata
@@ -574,7 +575,7 @@ print(*interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
 @pytest.mark.environment
 def test_a_third_party_s_plugin_is_cut_with_its_licence_and_data(user: Path, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--python", str(user), "install"]
-    run_child([*pip, *needed("build"), cut_out("times_op", "0.3", tmp_path)], env=isolated())
+    run_child([*pip, *needed("build", "metapackage"), cut_out("times_op", "0.3", tmp_path)], env=isolated())
     model = tmp_path / "times.tflite"
     model.write_bytes(one_op_model("Times", [Spec("float32", [2])], [Spec("float32", [2])]))
     command = [str(user.parent / "oplet"), "build", str(model), "--name", "my_times", "-o", str(tmp_path / "dist")]
@@ -582,7 +583,10 @@ def test_a_third_party_s_plugin_is_cut_with_its_licence_and_data(user: Path, tmp
     [wheel] = (tmp_path / "dist").glob("*.whl")
     inside = zipfile.ZipFile(wheel)
     assert "my_times-1.0.dist-info/licenses/times_op/LICENSE" in inside.namelist()
-    assert "License-Expression: MIT" in inside.read("my_times-1.0.dist-info/METADATA").decode()
+    metadata = inside.read("my_times-1.0.dist-info/METADATA").decode()
+    assert "License-Expression: MIT" in metadata
+    # It asks for `oplet`, the core with all built-in operators; what was cut out of it does with the core.
+    assert re.findall(r"^Requires-Dist: (.+)$", metadata, re.MULTILINE) == ["oplet-core"]
     assert "unused" not in inside.read("my_times/_times_op/scale.py").decode()
     uninstall = [sys.executable, "-m", "pip", "--python", str(user), "uninstall", "--yes", "times_op"]
     run_child(uninstall, env=isolated())

@@ -11,6 +11,7 @@ from plugins.compiled_ops.tests.compiled import is_compiled
 
 import oplet_compiled_ops
 from oplet import (
+    Composite,
     Context,
     Interpreter,
     MutableOpResolver,
@@ -42,7 +43,10 @@ def test_versions_are_those_of_the_numpy_kernels() -> None:
     claims = {claim.op: (claim.min_version, claim.max_version) for claim in resolver.entries()}
     tables = (oplet_compiled_ops.CUSTOM, *oplet_compiled_ops.ELSEWHERE.values())
     custom = {name: (first, last) for table in tables for name, (_, first, last) in table.items()}
-    assert claims == {BuiltinOperator[name]: oplet_builtin_ops.VERSIONS[name] for name in oplet_compiled_ops.OPERATORS} | custom
+    builtin = {BuiltinOperator[name]: oplet_builtin_ops.VERSIONS[name] for name in oplet_compiled_ops.OPERATORS}
+    composites = {Composite(name): (0, 0) for name in oplet_compiled_ops.COMPOSITES}
+    assert claims == builtin | custom | composites
+    assert oplet_compiled_ops.COMPOSITES.keys() <= oplet_builtin_ops.COMPOSITES.keys()
 
 
 def test_every_operator_has_a_module() -> None:

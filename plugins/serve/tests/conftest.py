@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import ml_dtypes
 import numpy as np
 import pytest
-from plugins.serve.tests.models import mirror, two_signatures
+from plugins.serve.tests.models import counting, mirror, two_signatures
 
 #: MLServer runs on Python 3.10 to 3.12; elsewhere what reads tensors is tested alone.
 HAS_MLSERVER = importlib.util.find_spec("mlserver") is not None
@@ -49,6 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "free.tflite").write_bytes(mirror(np.float32, [1, 1], [-1, -1]))
     (made / "flat.tflite").write_bytes(mirror(np.float32, [3]))
     (made / "two.tflite").write_bytes(two_signatures())
+    (made / "tally.tflite").write_bytes(counting())
     for version, size in (("1", 2), ("2", 5), ("10", 7)):
         (made / "wide" / version).mkdir(parents=True)
         (made / "wide" / version / "any.tflite").write_bytes(mirror(np.float32, [1, size]))

@@ -30,7 +30,7 @@ def parser() -> Any:
 def test_the_page_s_code_runs_and_its_assertions_hold(server: Server) -> None:
     names: dict[str, Any] = {"__name__": "page", "server": f"http://127.0.0.1:{server.http_port}"}
     blocks = list(re.finditer(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         exec(compile("\n" * PAGE.count("\n", 0, block.start(1)) + block[1], "serving.md", "exec"), names)
     Options.read("page", names["settings"]["parameters"]["extra"])
@@ -40,7 +40,7 @@ def test_the_page_s_defaults_are_those_of_the_command_and_the_runtime() -> None:
     rows = {
         name: float(value.replace(",", "")) for name, value in re.findall(r"^\| `--([\w-]+)` \| ([\d,]+) \|", PAGE, re.MULTILINE)
     }
-    assert len(rows) == 8
+    assert len(rows) == 12
     defaults = {option.opts[0].removeprefix("--"): option.default for option in parser().params}
     settings = {field.name.replace("_", "-"): field.default for kind in (Bounds, Options) for field in fields(kind)}
     for name, value in rows.items():

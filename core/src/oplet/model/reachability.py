@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 import numpy as np
@@ -15,9 +15,11 @@ __all__ = [
     "called_subgraphs",
     "entry_subgraphs",
     "made_tensors",
+    "named_calls",
     "named_subgraphs",
     "observable_tensors",
     "reachable_subgraphs",
+    "reached",
     "subgraph_fields",
 ]
 
@@ -50,31 +52,38 @@ def made_tensors(subgraph: tables.SubGraph) -> set[int]:
     return set(chain.from_iterable(filter(None, as_lazy_tables(subgraph.operators).column("outputs"))))
 
 
-def reachable_subgraphs(subgraphs: Sequence[tables.SubGraph], roots: Iterable[int]) -> set[int]:
-    """Return the indices of the subgraphs that `roots` call, directly or indirectly, including `roots`."""
+def reached(roots: Iterable[int], count: int, called: Callable[[int], Iterable[int]]) -> set[int]:
+    """Return the indices of the subgraphs, `count` in all, that `roots` call, directly or indirectly, including `roots`.
+
+    Args:
+        roots: the indices to begin with.
+        count: the number of subgraphs; other indices are ignored.
+        called: returns the indices that the subgraph of an index calls.
+    """
     seen: set[int] = set()
     waiting = list(roots)
-    while waiting:
+    while waiting and len(seen) < count:
         index = waiting.pop()
-        if index not in seen and 0 <= index < len(subgraphs):
+        if index not in seen and 0 <= index < count:
             seen.add(index)
-            if len(seen) == len(subgraphs):
-                break
-            for node in subgraphs[index].operators or []:
-                for options in (node.builtin_options, node.builtin_options_2):
-                    waiting.extend(named_subgraphs(options))
+            waiting.extend(called(index))
     return seen
+
+
+def reachable_subgraphs(subgraphs: Sequence[tables.SubGraph], roots: Iterable[int]) -> set[int]:
+    """Return the indices of the subgraphs that `roots` call, directly or indirectly, including `roots`."""
+    return reached(roots, len(subgraphs), lambda index: _calls(subgraphs[index]))
 
 
 def called_subgraphs(root: tables.Model) -> set[int]:
     """Return the indices of the subgraphs that nodes of a model call, or have as their decomposition."""
-    return {
-        index
-        for subgraph in root.subgraphs or []
-        for node in subgraph.operators or []
-        for options in (node.builtin_options, node.builtin_options_2)
-        for index in named_subgraphs(options)
-    }
+    return {index for subgraph in root.subgraphs or [] for index in _calls(subgraph)}
+
+
+def _calls(subgraph: tables.SubGraph) -> Iterator[int]:
+    for node in subgraph.operators or []:
+        yield from named_subgraphs(node.builtin_options)
+        yield from named_subgraphs(node.builtin_options_2)
 
 
 def subgraph_fields(node: tables.Operator) -> Iterator[tuple[Table, str]]:
@@ -89,9 +98,14 @@ def subgraph_fields(node: tables.Operator) -> Iterator[tuple[Table, str]]:
 
 def named_subgraphs(options: Table | None) -> Iterator[int]:
     """Yield the indices of the subgraphs that a node with these options calls."""
-    for field in () if options is None else _fields(type(options)):
+    return iter(()) if options is None else (index for _, index in named_calls(options))
+
+
+def named_calls(options: Table) -> Iterator[tuple[str, int]]:
+    """Yield the fields of an options table that refer to subgraphs, each with the index of one of them."""
+    for field in _fields(type(options)):
         if (named := getattr(options, field)) is not None:
-            yield from np.atleast_1d(named).tolist()
+            yield from ((field, index) for index in np.atleast_1d(named).tolist())
 
 
 def _fields(cls: type[Table]) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from oplet.ops.checkpoint import charge
 from oplet.ops.ensure import EnsureError
 from oplet.ops.shared_values import Derived, NodeValues, Source, nbytes_of
 from oplet.ops.tensor import Tensor
-from oplet.records import Row
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.table import Table
@@ -20,7 +19,7 @@ from oplet.texts import shown
 if TYPE_CHECKING:
     from oplet.ops.serving.kernel import Kernel, ProviderChain
 
-__all__ = ["KernelCache", "Node", "Thunk", "Unresolved"]
+__all__ = ["KernelCache", "Node", "Thunk"]
 
 #: A function without arguments or result that runs a node, bound to the node's arrays.
 Thunk = Callable[[], None]
@@ -28,12 +27,6 @@ Options = TypeVar("Options", bound=Table)
 Value = TypeVar("Value")
 #: Values that a kernel keeps for a node between prepares: those of `Node.cached`, and persistent temporaries by their position.
 KernelCache = tuple["dict[Hashable, Derived] | None", "dict[int, Tensor] | None"]
-
-
-class Unresolved(Row):
-    """Placeholder for the registrations of a graph's nodes: calling `resolve` finds them all when one is first asked for."""
-
-    resolve: Callable[[], None]
 
 
 class Node:
@@ -55,6 +48,7 @@ class Node:
         main: the one of `absorbed` under whose op profiles show the time of the fused node; None for the node itself. Set by `prepare`,
             which finds None there.
         custom_options: the custom options, as bytes; of a custom op.
+        registration: the registration (kernel) that serves it; None for a custom op that nothing serves.
         origin: the composite from whose decomposition the node was inlined, "odml.rms_norm"; of composites in composites all of
             them, the outer first: "my.block > odml.rms_norm". "" for a node that the subgraph itself has in the model.
         delegate: the delegate whose kernel it is; None for a node of the model.
@@ -68,7 +62,7 @@ class Node:
         "_cache",
         "_options",
         "_persistent",
-        "_registration",
+        "_resolve",
         "absorbed",
         "charged",
         "custom_options",
@@ -84,6 +78,7 @@ class Node:
         "outputs",
         "prepared",
         "providers",
+        "registration",
         "shared",
         "temporaries",
         "user_data",
@@ -102,7 +97,7 @@ class Node:
         *,
         intermediates: Iterable[Tensor] = (),
         custom_options: bytes = b"",
-        registration: Kernel | Unresolved | None = None,
+        registration: Kernel | None = None,
     ) -> None:
         self.index, self.op, self.op_name, self.version = index, op, op_name, version
         # The type has no None, so that kernels can index without a check for each input; `ensure_operands` refuses omitted ones.
@@ -115,7 +110,7 @@ class Node:
         self.main: Node | None = None
         self.custom_options = custom_options
         self.origin = ""
-        self._registration = registration
+        self.registration = registration
         self.delegate: Any = None
         self.user_data: Any = None
         self.prepared: Any = None
@@ -126,16 +121,23 @@ class Node:
         self._persistent: dict[int, Tensor] | None = None
         self.charged: set[Hashable] | None = None  # keys of cached values, since the last prepare; set by the runtime
 
-    @property
-    def registration(self) -> Kernel | None:
-        """The registration that serves it; None while it is unresolved."""
-        if isinstance(self._registration, Unresolved):
-            self._registration.resolve()
-        return self._registration  # type: ignore[return-value]
+    def resolve_late(self, resolve: Callable[[], None]) -> None:
+        """Take the registration away until somebody asks for it: `resolve` then sets those of all nodes. For the runtime."""
+        self._resolve = resolve
+        del self.registration
 
-    @registration.setter
-    def registration(self, found: Kernel | Unresolved | None) -> None:
-        self._registration = found
+    if not TYPE_CHECKING:  # for type checkers every name would be an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name != "registration":
+                raise AttributeError(f"'Node' object has no attribute {name!r}")
+            self.registration = None  # which it stays where the interpreter is gone
+            try:
+                self._resolve()
+            except BaseException:
+                del self.registration
+                raise
+            return self.registration
 
     def options(self, cls: type[Options]) -> Options:
         """Return the options of a built-in operator, of the table `cls`; its defaults if the model has none.

@@ -19,9 +19,11 @@ from urllib.parse import unquote, urlsplit
 
 from oplet.plugins import known_packages
 
-__all__ = ["clone", "install_command", "install_first"]
+__all__ = ["CORE", "clone", "install_command", "install_first", "upgrade_command"]
 
-_CORE: Final = "oplet"
+#: The distribution of the package `oplet`; that of the name `oplet` only asks for it and for the built-in operators.
+CORE: Final = "oplet-core"
+_WHOLE: Final = "oplet"
 _PREFIX: Final = "oplet-"
 #: What WHEELS is in a command.
 _WHEELS: Final = " (WHEELS: the folder that scripts/wheels.sh of oplet's repository makes)"
@@ -39,7 +41,7 @@ def install_command(package: str, extra: str = "", *, upgrade: bool = False, ver
     """
     root = clone()
     folders = [] if root is None else _folders(root, package, extra)
-    if version and folders and metadata.version(_CORE) != version:  # all packages of a clone have one version
+    if version and folders and metadata.version(CORE) != version:  # all packages of a clone have one version
         folders = []
     wanted = folders or [f"{package}=={version}" if version else package]
     if extra:
@@ -50,6 +52,11 @@ def install_command(package: str, extra: str = "", *, upgrade: bool = False, ver
     return (
         f"{first}pip install {'--upgrade ' if upgrade else ''}{source}{' '.join(map(_quoted, wanted))}{_WHEELS if source else ''}"
     )
+
+
+def upgrade_command() -> str:
+    """Return the command that installs a newer oplet; where the distribution `oplet` is there, it asks for a core of its own version."""
+    return install_command(_WHOLE if _installed(_WHOLE) else CORE, upgrade=True)
 
 
 def install_first(*packages: str) -> str:
@@ -76,13 +83,13 @@ def clone() -> Path | None:
         root = Path(path[1:] if os.name == "nt" else path).parent  # on Windows a slash precedes the drive letter
     except ValueError:
         return None
-    return root if parts.scheme == "file" and _field(root / "core", "name") == _CORE else None
+    return root if parts.scheme == "file" and _field(root / "core", "name") == CORE else None
 
 
 def _direct_url() -> str:
     """Read pip's record of the origin of this oplet (PEP 610, direct_url.json); "" if it came from an index."""
     try:
-        return metadata.distribution(_CORE).read_text("direct_url.json") or ""
+        return metadata.distribution(CORE).read_text("direct_url.json") or ""
     except (metadata.PackageNotFoundError, OSError, ValueError):
         return ""
 
@@ -107,8 +114,8 @@ def _folders(root: Path, package: str, extra: str = "") -> list[str]:
 
 def _folder(root: Path, package: str) -> Path:
     """Return the folder of a package in a clone: the one of the usual name, or the one whose pyproject.toml names the package."""
-    if package == _CORE:
-        return root / "core"
+    if package in (CORE, _WHOLE):
+        return root / ("core" if package == CORE else "metapackage")
     usual = root / "plugins" / package.removeprefix(_PREFIX).replace("-", "_")
     if usual.exists():
         return usual
@@ -130,10 +137,10 @@ def _field(folder: Path, field: str) -> str:
 
 
 def _required(folder: Path, extra: str) -> list[str]:
-    """Return the packages of this repository that the project, and this extra of it, require."""
+    """Return the packages of this repository, but for the core, that the project, and this extra of it, require."""
     fields = ["dependencies", extra] if extra else ["dependencies"]
     lists = re.findall(rf"^(?:{'|'.join(map(re.escape, fields))}) = \[(.*?)\]$", _project(folder), re.MULTILINE | re.DOTALL)
-    return [name for text in lists for name in re.findall(rf'"({_PREFIX}[a-z-]+)', text)]
+    return [name for text in lists for name in re.findall(rf'"({_PREFIX}[a-z-]+)', text) if name != CORE]
 
 
 def _installed(package: str) -> bool:

@@ -22,7 +22,6 @@ __all__ = [
     "known_command",
     "known_delegate",
     "known_distribution",
-    "known_ops",
     "package_origin",
 ]
 
@@ -58,19 +57,12 @@ def _by_name(kind: str) -> dict[str, str]:
     return {name: package for package, brought in known().items() for name in brought.get(kind, ())}
 
 
-def known_ops() -> dict[str | Composite, str]:
-    """Map each known custom op and composite to the package that serves it.
+def known_distribution(op: Op) -> str:
+    """Return the pip package that is known to provide `op`; "" if none is.
 
     Names must match exactly: another `SignalX` is not from this project, and advice must not name packages by a guess, which may belong
     to anybody.
     """
-    found: dict[str | Composite, str] = dict(_by_name("ops").items())
-    found.update((Composite(name), package) for name, package in _by_name("composites").items())
-    return found
-
-
-def known_distribution(op: Op) -> str:
-    """Return the pip package that is known to provide `op`; "" if none is."""
     if isinstance(op, Composite):
         return _by_name("composites").get(op.name, "")
     if isinstance(op, str):
@@ -95,7 +87,7 @@ def known_command(name: str) -> str:
 
 def is_ours(package: str) -> bool:
     """Return whether a package is one of this project."""
-    return package == "oplet" or known().get(package, {}).get("source", "").startswith(_FOLDERS)
+    return package in ("oplet", "oplet-core") or known().get(package, {}).get("source", "").startswith(_FOLDERS)
 
 
 def package_origin(package: str) -> str:

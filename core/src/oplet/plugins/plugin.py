@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from oplet.errors import OpletError, PluginError, failures, text_of
 from oplet.ops.serving.provenance import Provenance
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
     from oplet.delegates.registry import DelegateRegistry
+    from oplet.ops.serving.entry import Op
     from oplet.ops.serving.resolver import MutableOpResolver
     from oplet.ops.serving.work import WorkTable
     from oplet.plugins.commands import CommandRegistry
@@ -46,6 +47,7 @@ APPLICATION_RANK = len(_TIERS)
 Operators = Mapping[str | BuiltinOperator, str] | str | None
 
 State = Literal["found", "loaded", "blocked", "broken"]
+Registry = TypeVar("Registry")
 
 
 def warn(text: str, *arguments: object) -> None:
@@ -172,9 +174,7 @@ class Plugin:
             from oplet.ops.serving.entry import op_label
             from oplet.ops.serving.resolver import MutableOpResolver
 
-            # A resolver of its own, so that a hook that fails half way registers nothing.
-            resolver = MutableOpResolver(self.provenance)
-            self.ops = resolver if self._call("register_ops", resolver=resolver) else MutableOpResolver(self.provenance)
+            self.ops = self._registered("register_ops", "resolver", lambda: MutableOpResolver(self.provenance))
             for entry in self.ops.overridden():
                 self._note(
                     f"it registers {op_label(entry.op)} twice in a version of {entry.min_version} to {entry.max_version}; the last counts"
@@ -185,19 +185,14 @@ class Plugin:
         if self.delegates is None:
             from oplet.delegates.registry import DelegateRegistry
 
-            registry = DelegateRegistry(self.provenance)
-            self.delegates = (
-                registry if self._call("register_delegates", registry=registry) else DelegateRegistry(self.provenance)
-            )
+            self.delegates = self._registered("register_delegates", "registry", lambda: DelegateRegistry(self.provenance))
 
     def load_commands(self) -> None:
         """Import the plugin if need be and have it register its commands, once."""
         if self.commands is None:
             from oplet.plugins.commands import CommandRegistry
 
-            registry = CommandRegistry(self.provenance)
-            done = self._call("register_commands", registry=registry)
-            self.commands = registry if done else CommandRegistry(self.provenance)
+            self.commands = self._registered("register_commands", "registry", lambda: CommandRegistry(self.provenance))
 
     def open_bundle(self, path: str) -> Mapping[str, Any] | None:
         """Open a file that has models and other parts; None if the plugin does not open such files.
@@ -253,16 +248,14 @@ class Plugin:
         if self.runtime_versions is None:
             from oplet.versions.runtime_version import RuntimeVersions
 
-            table = RuntimeVersions()
-            self.runtime_versions = table if self._call("register_runtime_versions", table=table) else RuntimeVersions()
+            self.runtime_versions = self._registered("register_runtime_versions", "table", RuntimeVersions)
 
     def load_work(self) -> None:
         """Register the functions that count the work (operations, bytes) of the plugin's ops, once; import it if necessary."""
         if self.work is None:
             from oplet.ops.serving.work import WorkTable
 
-            table = WorkTable()
-            self.work = table if self._call("register_work", table=table) else WorkTable()
+            self.work = self._registered("register_work", "table", WorkTable)
 
     def fail(self, reason: str) -> None:
         """Mark the plugin as broken, and log the reason in one line."""
@@ -282,7 +275,10 @@ class Plugin:
         """Return the information on the plugin that is known so far."""
         from oplet.ops.serving.entry import op_label
 
-        served = sorted({c.op for c in self.ops.entries()}, key=op_label) if self.ops else []
+        served: dict[Op, tuple[int, int]] = {}
+        for entry in self.ops.entries() if self.ops else ():
+            first, last = served.get(entry.op, (entry.min_version, entry.max_version))
+            served[entry.op] = min(first, entry.min_version), max(last, entry.max_version)
         return PluginInfo(
             name=self.name,
             distribution=self.distribution,
@@ -291,7 +287,7 @@ class Plugin:
             api=self.api,
             tier=self.tier,
             hooks=self.hooks,
-            ops=tuple((op_label(op), v[0], v[-1]) for op in served if self.ops and (v := self.ops.versions(op))),
+            ops=tuple(sorted((op_label(op), *versions) for op, versions in served.items())),
             delegates=tuple(entry.name for entry in self.delegates.entries()) if self.delegates else (),
             commands=tuple(entry.name for entry in self.commands.entries()) if self.commands else (),
             state=self.state,
@@ -303,19 +299,18 @@ class Plugin:
         self.notes.append(note)
         warn("Plugin '%s' of %s: %s.", self.name, self, note)
 
-    def _call(self, hook: str, **arguments: object) -> bool:
-        """Call a hook if the plugin implements it; returns False if the hook failed."""
+    def _registered(self, hook: str, argument: str, make: Callable[[], Registry]) -> Registry:
+        """Return what `make` makes, after a hook has added to it, as its argument of this name; a new one where the hook failed."""
         if self.state == "found":
             self._import()
-        if self._hooks is None:
-            return False
-        try:
-            if hook in self._hooks:
-                self._hooks[hook](**arguments)
-        except failures() as error:
-            self.fail(f"its hook {hook} raised {_one_line(error)}")
-            return False
-        return True
+        registry = make()
+        if self._hooks is not None and hook in self._hooks:
+            try:
+                self._hooks[hook](**{argument: registry})
+            except failures() as error:
+                self.fail(f"its hook {hook} raised {_one_line(error)}")
+                return make()  # nothing of what it has added half way
+        return registry
 
     def _import(self) -> None:
         from oplet.plugins.hookspecs import hooks_of_pluggy, plain_hooks
@@ -341,9 +336,9 @@ class Plugin:
     def _refuse_api(self, first: int, last: int) -> None:
         self.api = str(first) if first == last else f"{first}-{last}"
         if first > API_VERSION:
-            from oplet.plugins.install_commands import install_command
+            from oplet.plugins.install_commands import upgrade_command
 
-            fix = f"a newer oplet is needed: {install_command('oplet', upgrade=True)}"
+            fix = f"a newer oplet is needed: {upgrade_command()}"
         else:
             fix = "a newer version of the plugin is needed"
         self.fail(f"it speaks plugin API {self.api} and this oplet speaks {API_VERSION}, so {fix}")

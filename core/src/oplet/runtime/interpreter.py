@@ -18,8 +18,8 @@ from oplet.runtime.describe.descriptions import Descriptions, only_signature
 from oplet.runtime.execution.loaded_model import LoadedModel, stored_plans_of, verify_once
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session, resolver_of
+from oplet.runtime.limits import USUAL, Limits
 from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model
-from oplet.runtime.memory.accounting import USUAL, Bounds
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import Variables, check_strict
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
     from oplet.runtime.describe.profiler import Profiler
-    from oplet.runtime.limits import Limits
     from oplet.runtime.signature_runner import SignatureRunner
 
 __all__ = ["Interpreter", "OpResolverType"]
@@ -124,7 +123,7 @@ class Interpreter(Variables, Descriptions):
         is_usual = shares_plans and not changes and num_threads in (None, 1) and not isinstance(plugins, Sequence)
         stored_plans = stored_plans_of(model, manager_of(plugins), prefer) if is_usual else None
         is_restored = stored_plans is not None and stored_plans.has_found
-        bounds: Bounds = USUAL if limits is None else limits
+        bounds = limits or USUAL
         bounds.check_nodes(model)
         is_new = verify_once(model, is_known=is_restored)
         manager = manager_of(plugins)
@@ -132,7 +131,6 @@ class Interpreter(Variables, Descriptions):
         delegates = experimental_delegates or ()
         if isinstance(delegates, str):
             from oplet.plugins.engine_choice import installed_chooser
-            from oplet.runtime.limits import Limits
 
             again = partial(
                 Interpreter,
@@ -145,7 +143,7 @@ class Interpreter(Variables, Descriptions):
                 experimental_disable_delegate_node_fusion=experimental_disable_delegate_node_fusion,
                 op_resolver=op_resolver,
                 plugins=manager,
-                limits=limits or Limits(),
+                limits=bounds,
                 use_mmap=use_mmap,
             )
             choose = installed_chooser(delegates)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Hashable, Iterator, Sequence
 from enum import Enum
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -228,12 +228,23 @@ def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], model: Model, memo
             tensor.set_memory(found)
             return
     sparse = tensor.sparsity is not None
-    tensor.set_loader(partial(_read_shared, shared, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name, memory))
+    if tensor.type in _PLAIN and not sparse:
+        tensor.set_loader(partial(_view, shared, raw, tensor.type, tensor.dtype, tensor.shape))
+    else:
+        read = partial(_read_shared, shared, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name, memory)
+        tensor.set_loader(read)
 
 
 def _constant_key(raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool) -> Hashable:
     """Return the key of a constant among the model's shared values, equal for tensors of equal bytes, type and shape."""
     return address_of(raw), raw.size, type, shape, sparse
+
+
+def _view(shared: SharedValues | None, raw: NDArray[np.uint8], type: TensorType, dtype: Any, shape: tuple[int, ...]) -> Array:
+    """Return the values of a constant that are the same in memory as in the file: a view, the same one for all interpreters."""
+    array: Array = np.ndarray(shape, dtype, raw)
+    array.flags.writeable = False
+    return array if shared is None else shared.keep(_constant_key(raw, type, shape, False), array)
 
 
 def _read_shared(
@@ -246,12 +257,12 @@ def _read_shared(
     name: str,
     memory: MemoryAccount,
 ) -> Array:
-    """Return a constant's values, one array for equal bytes, type and shape; its memory counts for each interpreter."""
+    """Return a constant's values where they are read from the file, one array for equal bytes, type and shape; its memory counts for
+    each interpreter.
+    """
     if shared is None or (type not in _PLAIN and type not in PACKED_BITS):
         return _read_constant(raw, type, shape, sparse, index, name, memory)
     key = _constant_key(raw, type, shape, sparse)
-    if not sparse and type in _PLAIN:  # a view is made as fast as it is looked for
-        return shared.keep(key, _read_constant(raw, type, shape, sparse, index, name, memory))
     found: Array | None = shared.get(key)
     if found is None:
         return shared.keep(key, _read_constant(raw, type, shape, sparse, index, name, memory))
@@ -309,20 +320,16 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
 def _read_constant(
     raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool, index: int, name: str, memory: MemoryAccount
 ) -> Array:
-    """Return a constant's values, flat if it is stored sparse: a view of the file, or a copy for strings and packed types.
+    """Return a constant's values: strings, packed types, or values that are stored sparse, which are flat.
 
     Raises:
         LimitError: unpacked, they would take more memory than is allowed.
         ModelError: the type cannot be a constant, or strings are damaged.
     """
-    if type in _PLAIN and not sparse:
-        array: Array = np.ndarray(shape, numpy_dtype(type), raw)
-        array.flags.writeable = False
-        return array
     what = f"tensor {index} ('{name}')"
     if type is TensorType.STRING:
         memory.charge_constant(strings_nbytes(math.prod(shape), raw.size), what)
-        array = read_strings(raw, what)
+        array: Array = read_strings(raw, what)
         if array.size != int(np.prod(shape)):
             raise ModelError(f"String {what} holds {array.size} strings for the shape {list(shape)}.")
         array = array.reshape(shape)

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from oplet.schema import tables
 
 __all__ = [
+    "COMPOSITE_VERSION",
     "find_providers",
     "find_registration",
+    "op_of",
     "resolve_nodes",
     "resolve_subgraphs",
     "running_nodes",
@@ -35,7 +37,9 @@ _SELECT_GUIDE = "https://www.tensorflow.org/lite/guide/ops_select"
 
 
 #: The version of STABLEHLO_COMPOSITE that is known; in another one the options may mean something else.
-_COMPOSITE_VERSION = 1
+COMPOSITE_VERSION = 1
+#: What `op_of` returns.
+OpKey = tuple[BuiltinOperator, str, int, str, int]
 
 
 def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[[str], str], model: str) -> None:
@@ -50,9 +54,9 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
     """
     nodes = list(nodes)
     missing: dict[tuple[BuiltinOperator, int], list[int]] = {}
-    found: dict[tuple[BuiltinOperator, str, int, str, int], Registration | None] = {}
+    found: dict[OpKey, Registration | None] = {}
     for node in nodes:
-        key = node.op, node.op_name, node.version, *_composite(node)
+        key = op_of(node)
         if key not in found:
             found[key] = find_registration(node, resolver)
         node.registration = found[key]
@@ -105,16 +109,18 @@ def find_registration(node: Node, resolver: OpResolver) -> Registration | None:
 
 def find_providers(node: Node, resolver: OpResolver) -> Iterator[Registration]:
     """Yield the registrations that serve the node's op, in the order of precedence; a composite's decomposition comes last."""
-    name, version = _composite(node)
-    if name and node.version == _COMPOSITE_VERSION:
+    *_, name, version = op_of(node)
+    if name and node.version == COMPOSITE_VERSION:
         from oplet.ops.composite import Composite
 
         yield from resolver.candidates(Composite(name), version)
     yield from resolver.candidates(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
 
 
-def _composite(node: Node) -> tuple[str, int]:
-    return (node.composite_name, node.composite_version) if node.op is BuiltinOperator.STABLEHLO_COMPOSITE else ("", 0)
+def op_of(node: Node) -> OpKey:
+    """Return what tells which kernels serve a node: the operator, its name and version, and the name and version of a composite."""
+    name = node.composite_name
+    return node.op, node.op_name, node.version, name, node.composite_version if name else 0
 
 
 # A missing op and a missing version have different messages; both keep words of LiteRT's single message, as users search for them.
@@ -177,7 +183,7 @@ def unserved_custom_ops(subgraphs: Sequence[Subgraph], start: int) -> list[str]:
 
     Nodes that a delegate ran before a resize, and may claim again, are left out.
     """
-    if None not in [node.registration for subgraph in subgraphs for node in subgraph.nodes]:  # the usual case
+    if all(node.registration is not None for subgraph in subgraphs for node in subgraph.nodes):  # the usual case
         return []
     awaiting = {node for subgraph in subgraphs for node in subgraph.delegated.awaiting}
     nodes = (node for node in running_nodes(subgraphs, start) if node.registration is None and node not in awaiting)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import SignatureError
@@ -41,6 +40,7 @@ class SignatureRunner:
         self._inputs: Mapping[str, int] = signatures[signature_key]["inputs"]
         self._outputs: Mapping[str, int] = signatures[signature_key]["outputs"]
         self._subgraph_index = subgraph_of(runtime.model, signature_key)
+        self._is_usable = False
 
     def __call__(self, /, **inputs: Any) -> dict[str, NDArray[Any]]:
         """Run the signature.
@@ -65,14 +65,11 @@ class SignatureRunner:
             if name not in self._inputs:
                 raise SignatureError(f"Invalid Input name ({name}) for SignatureDef. It takes: {', '.join(self._inputs)}.")
         runtime, subgraph = self._runtime, self._subgraph_index
-        ensure_usable(runtime.model, self._signature_key)
+        if not self._is_usable:
+            self.ensure_usable()
         runtime.session.lock()  # so that no other thread sets inputs before they are read
         try:
-            for name, value in inputs.items():
-                runtime.resize(self._inputs[name], np.shape(value), subgraph)
-            runtime.allocate(subgraph)
-            for name, value in inputs.items():
-                runtime.set_value(self._inputs[name], value, subgraph)
+            runtime.feed([(self._inputs[name], value) for name, value in inputs.items()], subgraph)
             runtime.invoke(subgraph)
             return {name: runtime.value(index, subgraph) for name, index in self._outputs.items()}
         finally:
@@ -90,6 +87,7 @@ class SignatureRunner:
             SignatureError: it does.
         """
         ensure_usable(self._runtime.model, self._signature_key)
+        self._is_usable = True
 
     def get_input_details(self) -> dict[str, dict[str, Any]]:
         """Return the details of each input, by the signature's name for it."""

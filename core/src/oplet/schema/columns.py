@@ -69,7 +69,7 @@ class Vectors:
         ends = lengths.cumsum()
         if int(ends[-1]) > _SHORT * len(ends):
             return np.concatenate(self.views())
-        at = (self.stops - ends).repeat(lengths)
+        at = (self.stops - ends).repeat(lengths.astype(np.intp, copy=False))  # 32 bits wide in a browser
         at += np.arange(len(at))
         found: Numbers = self.array.take(at)
         return found

@@ -185,7 +185,7 @@ class _BatchDecoder(TableDecoder):
         self.tables_left -= total
         counts = nbytes >> 2
         ends = np.add.accumulate(counts)
-        at = np.repeat(targets + 4 - 4 * (ends - counts), counts) + 4 * np.arange(int(ends[-1]))
+        at = np.repeat(targets + 4 - 4 * (ends - counts), counts.astype(np.intp, copy=False)) + 4 * np.arange(int(ends[-1]))
         places = at + self.words["u"].take(at >> 2)
         if len(places) and _highest(places) + 4 > self.size:
             return None

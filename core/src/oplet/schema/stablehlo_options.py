@@ -1,4 +1,4 @@
-"""Options tables of the StableHLO operators and of the latest built-in ones: the members of BuiltinOptions2."""
+"""Options tables of the StableHLO operators and of the latest built-in ones: the members of the union BuiltinOptions2, in its order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oplet.schema.enums import (
     StablehloComparisonType,
     StablehloPrecisionConfig,
 )
-from oplet.schema.table import Table, boolean, enum, int32, int64, string, vector
+from oplet.schema.table import Table, boolean, enum, int32, int64, string, union_members, vector
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -167,28 +167,4 @@ class StablehloCaseOptions(Table):
 
 
 #: Union BuiltinOptions2: table class by member number.
-BuiltinOptions2: dict[int, type[Table]] = {
-    1: StablehloConcatenateOptions,
-    2: StablehloBroadcastInDimOptions,
-    3: StablehloSliceOptions,
-    4: StablehloConvolutionOptions,
-    5: StablehloCustomCallOptions,
-    6: StablehloReduceOptions,
-    7: StablehloScatterOptions,
-    8: StablehloCompareOptions,
-    9: StablehloDynamicSliceOptions,
-    10: StablehloPadOptions,
-    11: StablehloIotaOptions,
-    12: StablehloDotGeneralOptions,
-    13: StablehloReduceWindowOptions,
-    14: StablehloSortOptions,
-    15: StablehloWhileOptions,
-    16: StablehloGatherOptions,
-    17: StablehloTransposeOptions,
-    18: DilateOptions,
-    19: StablehloRngBitGeneratorOptions,
-    20: ReduceWindowOptions,
-    21: StableHLOCompositeOptions,
-    22: StablehloShiftLeftOptions,
-    23: StablehloCaseOptions,
-}
+BuiltinOptions2 = union_members(globals())

@@ -12,7 +12,7 @@ numbers decode to read-only numpy views of the file, never to copies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from operator import attrgetter
 from typing import Any, ClassVar, Final
@@ -94,39 +94,16 @@ _DTYPES: Final = {number: np.dtype(f"<{format}") for number, format in _FORMATS.
 # after __init_subclass__ is the field's default, of the annotated type.
 
 
-def boolean(id: int, default: bool = False, *, since: int = 1) -> Any:
-    """Declare a bool field in the vtable slot `id`; `since` is the first op version that knows it."""
-    return Field(id, "scalar", number="bool", default=default, since=since)
+def _scalar(number: str, default: Any = 0) -> Callable[..., Any]:
+    def declare(id: int, default: Any = default, *, since: int = 1) -> Any:
+        """Declare a field of this type in the vtable slot `id`; `since` is the first op version that knows it."""
+        return Field(id, "scalar", number=number, default=default, since=since)
+
+    return declare
 
 
-def int8(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """Declare an int8 ("byte") field in the vtable slot `id`; `since` is the first op version that knows it."""
-    return Field(id, "scalar", number="int8", default=default, since=since)
-
-
-def int32(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """Declare an int32 ("int") field in the vtable slot `id`; `since` is the first op version that knows it."""
-    return Field(id, "scalar", number="int32", default=default, since=since)
-
-
-def uint32(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """Declare a uint32 ("uint") field in the vtable slot `id`; `since` is the first op version that knows it."""
-    return Field(id, "scalar", number="uint32", default=default, since=since)
-
-
-def int64(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """Declare an int64 ("long") field in the vtable slot `id`; `since` is the first op version that knows it."""
-    return Field(id, "scalar", number="int64", default=default, since=since)
-
-
-def uint64(id: int, default: int = 0, *, since: int = 1) -> Any:
-    """Declare a uint64 ("ulong") field in the vtable slot `id`; `since` is the first op version that knows it."""
-    return Field(id, "scalar", number="uint64", default=default, since=since)
-
-
-def float32(id: int, default: float = 0.0, *, since: int = 1) -> Any:
-    """Declare a float32 ("float") field in the vtable slot `id`; `since` is the first op version that knows it."""
-    return Field(id, "scalar", number="float32", default=default, since=since)
+boolean, float32 = _scalar("bool", False), _scalar("float32", 0.0)
+int8, int32, uint32, int64, uint64 = map(_scalar, ("int8", "int32", "uint32", "int64", "uint64"))
 
 
 def enum(id: int, cls: type[IntEnum], default: int = 0, *, width: str = "int8", since: int = 1) -> Any:
@@ -197,6 +174,17 @@ class Table:
     def __repr__(self) -> str:
         shown = (f"{f.name}={_short(getattr(self, f.name))}" for f in self.fields if f.name in self.__dict__)
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def union_members(names: Mapping[str, Any]) -> dict[int, type[Table]]:
+    """Return the members of a union, all table classes that a module declares, by their numbers: FlatBuffers counts them from 1, in the
+    order of their declaration.
+
+    Args:
+        names: the module's names, `globals()`.
+    """
+    classes = [value for value in names.values() if isinstance(value, type) and issubclass(value, Table) and value is not Table]
+    return dict(enumerate(classes, 1))
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -30,6 +30,7 @@ OPERATORS = (
     "BIDIRECTIONAL_SEQUENCE_LSTM",
     "BIDIRECTIONAL_SEQUENCE_RNN",
     "BITWISE_XOR",
+    "CAST",
     "CEIL",
     "CONCATENATION",
     "CONV_2D",
@@ -38,7 +39,9 @@ OPERATORS = (
     "DEPTHWISE_CONV_2D",
     "DEQUANTIZE",
     "DIV",
+    "DYNAMIC_UPDATE_SLICE",
     "ELU",
+    "EMBEDDING_LOOKUP",
     "EQUAL",
     "EXP",
     "FLOOR",
@@ -117,6 +120,8 @@ OPERATORS = (
 
 #: The custom operators that have a compiled kernel: its module, and the first and last version that it serves.
 CUSTOM = {"TFLite_Detection_PostProcess": ("tflite_detection_post_process", 1, 1)}
+#: The composites that have a compiled kernel, and its module.
+COMPOSITES = {"odml.rms_norm": "rms_norm"}
 #: The same of those whose numpy kernels are in other packages, where these are installed, by the package's module.
 ELSEWHERE = {
     "oplet_larq_ops": {"LceBconv2d": ("lcebconv2d", 1, 1)},
@@ -141,6 +146,8 @@ def register_ops(resolver: MutableOpResolver) -> None:
     for operators in (CUSTOM, *(theirs for package, theirs in ELSEWHERE.items() if _is_installed(package))):
         for name, (module, first, last) in operators.items():
             resolver.add_custom(name, f"oplet_compiled_ops.ops.custom.{module}:REGISTRATION", first, last)
+    for name, module in COMPOSITES.items():
+        resolver.add_composite(name, f"oplet_compiled_ops.ops.composites.{module}:REGISTRATION")
 
 
 def _is_installed(package: str) -> bool:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import OpletError, TensorError, failures, text_of
 from oplet.schema.enums import TensorType
-from oplet.texts import shown
+from oplet.schema.naming import shown
 from oplet.toolkit import string_array
 
 if TYPE_CHECKING:

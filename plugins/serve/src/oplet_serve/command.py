@@ -62,10 +62,27 @@ def serve(
     max_rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows of one request.")] = 4096,
     max_request_bytes: Annotated[int, typer.Option(min=1, max=(1 << 31) - 1, metavar="BYTES", help="The size of a request.")] = 32
     << 20,
+    max_bodies_bytes: Annotated[
+        int, typer.Option(min=1, metavar="BYTES", help="The size of all requests under way; of one at least.")
+    ] = 1 << 30,
     max_tensor_bytes: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The size of one tensor.")] = 1 << 30,
     max_arena_bytes: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The size of all tensors of a prediction.")] = 4
     << 30,
     max_seconds: Annotated[float, typer.Option(min=0.001, metavar="SECONDS", help="The time of one prediction.")] = 60.0,
+    state: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="INPUT=OUTPUT",
+            help="The output that is the next value of an input in sequences. May be given several times. Default: those of one name.",
+            show_default=False,
+        ),
+    ] = None,
+    max_sequences: Annotated[int, typer.Option(min=1, metavar="N", help="Sequences of a model file.")] = 64,
+    max_sequence_bytes: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The size of the state of all of them.")] = 1
+    << 30,
+    sequence_seconds: Annotated[
+        float, typer.Option(min=0.001, metavar="SECONDS", help="How long a sequence may go without a request.")
+    ] = 60.0,
     max_connections: Annotated[
         int, typer.Option(min=1, metavar="N", help="Connections of REST, and calls of gRPC at once.")
     ] = 256,
@@ -96,6 +113,8 @@ def serve(
     from oplet_serve.doors.bounds import Bounds
     from oplet_serve.repository import find_models
 
+    if wrong := [pair for pair in state or () if "=" not in pair]:
+        raise typer.BadParameter(f"'{wrong[0]}' is not of the form INPUT=OUTPUT.", param_hint="'--state'")
     found = find_models(models, signature)
     extra = {
         "delegates": list(delegate or ()),
@@ -106,9 +125,17 @@ def serve(
         "max_seconds": max_seconds,
         "max_tensor_bytes": max_tensor_bytes,
         "max_arena_bytes": max_arena_bytes,
+        "state": {source: output for source, _, output in (pair.partition("=") for pair in state or ())},
+        "max_sequences": max_sequences,
+        "max_sequence_bytes": max_sequence_bytes,
+        "sequence_seconds": sequence_seconds,
     }
     bounds = Bounds(
-        max_request_bytes=max_request_bytes, max_connections=max_connections, idle_seconds=idle_seconds, grace_seconds=grace
+        max_request_bytes=max_request_bytes,
+        max_bodies_bytes=max_bodies_bytes,
+        max_connections=max_connections,
+        idle_seconds=idle_seconds,
+        grace_seconds=grace,
     )
     if check:
         _check(found, extra, max_batch_size)
@@ -131,7 +158,8 @@ def _check(found: list[FoundModel], extra: dict[str, Any], max_batch_size: int) 
             for tensors in (opened.inputs, opened.outputs)
         ]
         version = f" version {model.version}" if model.version else ""
-        _tell(f"{model.name}{version}: {sides[0]} -> {sides[1]}; {_rows_told(opened.batch_size)}")
+        kept = f"; sequences keep {', '.join(opened.states)}" if opened.states else ""
+        _tell(f"{model.name}{version}: {sides[0]} -> {sides[1]}; {_rows_told(opened.batch_size)}{kept}")
         opened.close()
 
 

@@ -27,6 +27,10 @@ class Options:
         max_seconds: seconds of one request's prediction, looked at between nodes and rows.
         max_tensor_bytes: bytes of one tensor, and of one output of a request.
         max_arena_bytes: bytes of all tensors of one interpreter.
+        state: pairs of an input and the output that is its next value, in sequences; none for those that have one name, type and shape.
+        max_sequences: sequences whose state is kept.
+        max_sequence_bytes: bytes of their state.
+        sequence_seconds: seconds without a request, after which a sequence ends.
     """
 
     signature: str | None = None
@@ -38,6 +42,10 @@ class Options:
     max_seconds: float = 60.0
     max_tensor_bytes: int = 1 << 30
     max_arena_bytes: int = 4 << 30
+    state: tuple[tuple[str, str], ...] = ()
+    max_sequences: int = 64
+    max_sequence_bytes: int = 1 << 30
+    sequence_seconds: float = 60.0
 
     @classmethod
     def read(cls, model: str, extra: Mapping[str, Any] | None) -> Options:
@@ -56,13 +64,17 @@ class Options:
             raise ModelError(f"The model '{model}' has the option {unknown[0]!r}; known are {', '.join(sorted(known))}.")
         if isinstance(given.get("delegates"), str):
             given["delegates"] = (given["delegates"],)
+        if isinstance(given.get("state"), Mapping):
+            given["state"] = tuple(given["state"].items())
         for name, value in given.items():
             if name == "signature":
                 fits = value is None or isinstance(value, str)
             elif name == "delegates":
                 fits = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
+            elif name == "state":
+                fits = isinstance(value, tuple) and all(isinstance(each, str) for pair in value for each in pair)
             else:
-                kinds = (int, float) if name == "max_seconds" else (int,)
+                kinds = (int, float) if name in ("max_seconds", "sequence_seconds") else (int,)
                 fits = isinstance(value, kinds) and not isinstance(value, bool) and 0 < value < 1 << 62
             if not fits:
                 raise ModelError(f"The option {name!r} of the model '{model}' is {value!r:.80}, which it cannot be.")

@@ -7,15 +7,28 @@ from mlserver.errors import MLServerError
 
 from oplet.errors import DeadlineError, LimitError, OpletError, text_of
 
-__all__ = ["BAD", "BUSY", "LARGE", "LATE", "NO_MEMORY", "Refusal", "check_count", "grpc_status", "refusal_of"]
+__all__ = [
+    "BAD",
+    "BUSY",
+    "CONFLICT",
+    "LARGE",
+    "LATE",
+    "NO_MEMORY",
+    "UNKNOWN",
+    "Refusal",
+    "check_count",
+    "grpc_status",
+    "refusal_of",
+]
 
 #: Statuses over HTTP.
-BAD, LATE, LARGE, BUSY = 400, 408, 413, 429
+BAD, UNKNOWN, LATE, CONFLICT, LARGE, BUSY = 400, 404, 408, 409, 413, 429
 
 _GRPC = {
     BAD: grpc.StatusCode.INVALID_ARGUMENT,
-    404: grpc.StatusCode.NOT_FOUND,
+    UNKNOWN: grpc.StatusCode.NOT_FOUND,
     LATE: grpc.StatusCode.DEADLINE_EXCEEDED,
+    CONFLICT: grpc.StatusCode.ABORTED,
     LARGE: grpc.StatusCode.RESOURCE_EXHAUSTED,
     422: grpc.StatusCode.FAILED_PRECONDITION,
     BUSY: grpc.StatusCode.RESOURCE_EXHAUSTED,

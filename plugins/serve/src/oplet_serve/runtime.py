@@ -27,6 +27,7 @@ from oplet_serve.options import Options
 from oplet_serve.queueing import RequestQueue
 from oplet_serve.refusals import LARGE, NO_MEMORY, Refusal, check_count, refusal_of
 from oplet_serve.served_model import ServedModel
+from oplet_serve.state.sequences import Sequences, Step, step_of
 from oplet_serve.values.slices import SMALL
 from oplet_serve.values.tensors import TensorSpec, as_json, nbytes_of, read_tensor, weight_of
 
@@ -65,6 +66,7 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         self._batch_time = settings.max_batch_time if "max_batch_time" in settings.model_fields_set else _BATCH_TIME
         self._model: ServedModel | None = None
         self._queue: RequestQueue | None = None
+        self._sequences: Sequences | None = None
         #: Where large requests are read, of all models; None where the model's own threads do it.
         self.readers: WorkerThreads | None = None
         super().__init__(settings.model_copy(update={"max_batch_size": 0, "max_batch_time": 0.0}))
@@ -79,7 +81,7 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         model = await asyncio.to_thread(ServedModel, path, self._options, self._batch_size)
         joined = model.batch_size if self._batch_size > 1 else 1
         self._queue = RequestQueue(self.name, model.run, self._options.workers, self._options.max_queue, joined, self._batch_time)
-        self._model = model
+        self._model, self._sequences = model, Sequences.of(path, self._options, model)
         self.inputs, self.outputs = _described(model.inputs.values()), _described(model.outputs.values())
         return True
 
@@ -97,7 +99,9 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
             outputs=self.outputs,
             versions=[self.version] if self.version else [],
         )
-        made.parameters = Parameters(signature=self._options.signature) if self._options.signature else None
+        states = self._model.states if self._model is not None else {}
+        told = {"signature": self._options.signature, "state": ", ".join(states)}
+        made.parameters = Parameters(**{name: value for name, value in told.items() if value}) if any(told.values()) else None
         return made
 
     async def predict(self, payload: InferenceRequest) -> InferenceResponse:
@@ -109,19 +113,23 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         Raises:
             Refusal: the request cannot be served, with the reason in one sentence.
         """
-        queue, model = self._queue, self._model
-        if queue is None or model is None:
+        queue, model, sequences = self._queue, self._model, self._sequences
+        if queue is None or model is None or sequences is None:
             raise Refusal(f"The model '{self.name}' is not loaded.")
         queue.enter()
         try:
-            wanted = self._wanted(model, payload)
+            step = step_of(payload.parameters)
+            wanted = self._wanted(model, payload, step)
             arrays = isinstance(payload, ArrayRequest)
             large = sum(weight_of(_data_of(tensor)) for tensor in payload.inputs) > SMALL
             if large:
                 values = await queue.in_thread(self._read, model, payload, large=True, threads=self.readers)
             else:  # sooner than a thread would have begun
                 values = self._read(model, payload)
-            made = await queue.outputs(values, model.rows_of(values), large)
+            if step is None:
+                made = await queue.outputs(values, model.rows_of(values), large)
+            else:
+                made = await sequences.run(step, model, values, wanted, queue, large)
             if arrays or sum(map(nbytes_of, made.values())) <= SMALL:
                 return self._response(made, wanted, arrays)
             return await queue.in_thread(self._response, made, wanted, arrays, large=True)
@@ -134,12 +142,13 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
 
     async def unload(self) -> bool:
         """Close the model once requests in progress have finished."""
-        queue, model = self._queue, self._model
-        self._queue = self._model = None
-        if queue is not None and model is not None:
+        queue, model, sequences = self._queue, self._model, self._sequences
+        self._queue = self._model = self._sequences = None
+        if queue is not None and model is not None and sequences is not None:
             while queue.busy:
                 await asyncio.sleep(0.01)
             queue.close()
+            sequences.leave(model)
             await asyncio.to_thread(model.close)
         return True
 
@@ -148,8 +157,8 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         """Return whether requests are in progress."""
         return self._queue is not None and self._queue.busy
 
-    def _wanted(self, model: ServedModel, payload: InferenceRequest) -> list[str]:
-        """Return the names of the requested outputs, all if the request names none."""
+    def _wanted(self, model: ServedModel, payload: InferenceRequest, step: Step | None) -> list[str]:
+        """Return the names of the requested outputs; all if the request names none, in a sequence without its state."""
         check_count("outputs", len(payload.outputs or ()), len(model.outputs))
         check_count("inputs", len(payload.inputs), len(model.inputs))
         names = [output.name for output in payload.outputs or ()]
@@ -158,7 +167,8 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
                 raise TensorError(
                     f"The model '{self.name}' has no output {name[:80]!r:.80}; its outputs are {', '.join(map(repr, model.outputs))}."
                 )
-        return list(dict.fromkeys(names)) or list(model.outputs)
+        kept = model.states.values() if step is not None else ()
+        return list(dict.fromkeys(names)) or [name for name in model.outputs if name not in kept]
 
     def _read(self, model: ServedModel, payload: InferenceRequest) -> dict[str, Array]:
         found: dict[str, Array] = {}

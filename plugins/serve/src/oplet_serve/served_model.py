@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.errors import DeadlineError, LimitError, TensorError
+from oplet import Interpreter
+from oplet.errors import DeadlineError, LimitError, ModelError, TensorError
 from oplet_predictor import Predictor
+from oplet_predictor.arguments import Arguments, delegate_arguments
 from oplet_serve.options import Options
 from oplet_serve.values.tensors import TensorSpec
 
@@ -35,13 +37,15 @@ class ServedModel:
         inputs, outputs: the tensors by name, with the shapes that requests and responses have.
         batch_size: rows that run at once, 1 for row by row.
         takes_rows: whether a request may have several rows.
+        states: the outputs by the inputs that they are the next values of, in sequences.
+        input_index, output_index: the indices of the tensors by name.
 
     Raises:
         OpletError: it cannot be opened, or has a tensor for which the protocol has no datatype.
     """
 
     def __init__(self, path: str, options: Options, max_batch_size: int = 1) -> None:
-        self._options = options
+        self._path, self._options = path, options
         self._predict = Predictor(
             path,
             delegates=options.delegates,
@@ -61,6 +65,40 @@ class ServedModel:
         self.inputs = {spec.name: spec for spec in made[: len(inputs)]}
         self.outputs = {spec.name: spec for spec in made[len(inputs) :]}
         self.batch_size = self._predict.batch_size if self.takes_rows else 1
+        self.input_index = {name: column.index for name, column in inputs.items()}
+        self.output_index = {name: column.index for name, column in outputs.items()}
+        self.states = self._states()
+
+    def _states(self) -> dict[str, str]:
+        """Return the outputs by the inputs that they are the next values of: those of the options that the model has, or of one name.
+
+        Raises:
+            ModelError: of those of the options, one has another type or shape, or is the next value of two.
+        """
+        pairs = [
+            (a, b) for a, b in self._options.state or zip(self.inputs, self.inputs) if a in self.inputs and b in self.outputs
+        ]
+        found: dict[str, str] = {}
+        for name, output in pairs:
+            mine, its = self.inputs[name], self.outputs[output]
+            alike = (mine.dtype, mine.shape) == (its.dtype, its.shape) and mine.dtype != object
+            if alike and output not in found.values() and self.input_index[name] != self.output_index[output]:
+                found[name] = output
+            elif self._options.state:
+                raise ModelError(
+                    f"The output '{output}' is no next value of the input '{name}': it is another's, or {its.datatype} {list(its.shape)} and no "
+                    f"{mine.datatype} {list(mine.shape)}."
+                )
+        return found
+
+    def open(self) -> tuple[Interpreter, int]:
+        """Open an interpreter, which is the caller's; return it with the index of the subgraph that is served."""
+        options = self._options
+        delegates = delegate_arguments(options.delegates)
+        interpreter = Arguments(self._path, delegates, options.num_threads, None, options.limits, None, None, None).open()
+        keys = list(interpreter.get_signature_list())
+        key = options.signature if options.signature or len(keys) != 1 else keys[0]
+        return interpreter, interpreter.get_signature_runner(key).subgraph_index if key else 0
 
     def rows_of(self, values: Mapping[str, Array]) -> int:
         """Check a request's inputs, and return their number of rows.

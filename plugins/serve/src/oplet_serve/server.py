@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 import oplet
 from oplet.errors import StateError
-from oplet_serve.doors.bounds import Bounds
+from oplet_serve.doors.bounds import Bodies, Bounds
 from oplet_serve.doors.connections import timed_protocol
 from oplet_serve.doors.rest import rest_application
 from oplet_serve.doors.rpc import RpcServer
@@ -110,10 +110,11 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
         settings, bounds = self._settings, self._bounds
         # Reading and writing is Python's, of which one thread runs at a time: more would only keep the event loop from its turn.
         self._readers = threads = WorkerThreads(1, "oplet-serve-doors")
-        app = rest_application(self._data_plane, self._model_registry, bounds, threads)
+        bodies = Bodies(max(bounds.max_bodies_bytes, bounds.max_request_bytes))
+        app = rest_application(self._data_plane, self._model_registry, bounds, bodies, threads)
         metrics = Starlette(routes=[Route("/metrics", _metrics)])
         self._http = [self._http_server(app, settings.http_port), self._http_server(metrics, settings.metrics_port)]
-        self._rpc = RpcServer(self._data_plane, self._model_registry, settings.host, settings.grpc_port, bounds, threads)
+        self._rpc = RpcServer(self._data_plane, self._model_registry, settings.host, settings.grpc_port, bounds, bodies, threads)
 
     def _http_server(self, app: Starlette, port: int) -> _HttpServer:
         bounds = self._bounds

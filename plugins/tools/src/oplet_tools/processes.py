@@ -52,14 +52,14 @@ def run_python(
         bare: offer the standard library only, without site-packages and the user's PYTHONPATH.
         environment: environment variables to set in addition to those of this process.
         folders: folders to search for modules first.
-        options: options of `subprocess.run`, except `cwd` and `env`.
+        options: options of `subprocess.run`, except `cwd` and `env`. What is exchanged as text is UTF-8, whatever the system's code page.
 
     Raises:
         TimeoutExpired: the process took longer than the option `timeout`.
     """
     with tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
         command, variables = _command(arguments, bare), _environment({} if environment is None else environment, folders, bare)
-        return subprocess.run(command, **{"check": False, **options}, cwd=folder, env=variables)
+        return subprocess.run(command, **{"check": False, **_in_utf8(options, variables)}, cwd=folder, env=variables)
 
 
 @contextmanager
@@ -76,12 +76,20 @@ def python_process(
     """
     with tempfile.TemporaryDirectory(prefix="oplet-child-") as folder:
         variables = _environment({} if environment is None else environment, folders, False)
-        process = subprocess.Popen(_command(arguments, False), **options, cwd=folder, env=variables)
+        process = subprocess.Popen(_command(arguments, False), **_in_utf8(options, variables), cwd=folder, env=variables)
         try:
             yield process
         finally:
             process.kill()
             process.wait()
+
+
+def _in_utf8(options: dict[str, Any], variables: dict[str, str]) -> dict[str, Any]:
+    """Return the options with the encoding of text, if there is any, which the child is told by its environment variables."""
+    if not options.get("text"):
+        return options
+    variables["PYTHONIOENCODING"] = "utf-8:backslashreplace"
+    return {"encoding": "utf-8", "errors": "replace", **options}
 
 
 def _command(arguments: Sequence[str], bare: bool) -> list[str]:

@@ -140,6 +140,14 @@ def test_with_litert_installed_its_own_modules_are_told_and_those_that_run_model
     assert "; of LiteRT itself: ai_edge_litert.schema_py_generated, ai_edge_litert.tools.flatbuffer_utils" in str(report)
 
 
+@pytest.mark.skipif(not LITERT, reason="needs ai-edge-litert")
+def test_a_module_that_an_installed_litert_lacks_is_missing_as_without_oplet_and_nothing_is_said_of_it() -> None:
+    with hooks() as imports:
+        with pytest.raises(ModuleNotFoundError, match=r"No module named 'ai_edge_litert\.litert_wrapper'"):
+            importlib.import_module("ai_edge_litert.litert_wrapper.compiled_model_wrapper")
+        assert not imports.refused
+
+
 def test_the_newer_api_is_answered_by_its_package_or_refused_with_the_command_that_installs_it() -> None:
     if find_spec("oplet_compiled_model") is None:
         with hooks(), pytest.raises(ImportError, match=r"is answered where oplet-compiled-model is installed: pip install"):

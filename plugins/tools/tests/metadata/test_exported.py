@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from plugins.tools.tests.metadata.test_applied import SAID, written, yolo
+from plugins.tools.tests.metadata.test_applied import SAID, picture_model, written, yolo
 
 from oplet_tools.metadata.exported import Exported, exported_as
+from oplet_tools.metadata.tables import Content, ImageProperties, NormalizationOptions, ProcessUnit, TensorMetadata
 from oplet_tools.metadata.ultralytics import Ultralytics
 from oplet_tools.running.pictures import load_picture
 from oplet_tools.running.values.picture_rules import PictureRules
 
 SIZE = (40, 80)
+#: What MediaPipe needs to know of a picture, whose pixels stay as they are.
+IMAGE = TensorMetadata(
+    content=Content(content_properties=ImageProperties()),
+    process_units=[ProcessUnit(options=NormalizationOptions(mean=[0.0], std=[1.0]))],
+)
 
 
 def told(task: str, **content: Any) -> Ultralytics:
@@ -79,6 +85,34 @@ def test_a_turned_box_is_left_out_for_any_better_one_that_overlaps_also_one_that
     assert [round(each.score, 3) for each in upright] == [0.9, 0.7, 0.6]
 
 
+def test_of_sixty_turned_boxes_those_stay_that_ultralytics_keeps() -> None:
+    """The places are those of `non_max_suppression(rows, 0.25, 0.7, nc=2, rotated=True)` of ultralytics 8.4.190, in its order."""
+    part = np.stack([np.arange(1, 61) * number**0.5 % 1 for number in (2, 3, 5, 7, 11, 13, 17)], 1)
+    low, high = np.array([[0.4, 0.4, 0.2, 0.1, 0, 0, -0.3], [0.6, 0.6, 0.35, 0.2, 1, 1, 1.7]])
+    rows = (low + part * (high - low)).astype(np.float32)
+    best = rows[:, 4:6].max(1).astype(np.float64).tolist()
+    found = Exported(2, False, False, turned=True).read(rows.T[np.newaxis], SIZE)
+    expected = (
+        "59 32 40 21 27 2 22 24 55 17 5 50 12 45 8 7 30 35 11 33 14 25 20 36 15 48 39 10 1 38 23 4 28 26 18 29 13 3 54 16 31 19"
+    )
+    assert [best.index(each.score) for each in found] == [int(place) for place in expected.split()]
+
+
+def test_a_box_is_turned_among_the_pixels_of_the_picture_where_sides_shrink_unevenly() -> None:
+    """As ultralytics does: width and height become those in the picture first, by the shares of their sides, then the box is turned."""
+    row = [0.5, 0.5, 0.5, 0.25, 0.9, 0.1, math.pi / 2]
+    [one] = Exported(2, False, False, turned=True).read(raw(row), SIZE, (130, 180))
+    # 90 x 32.5 pixels around (90, 65), turned by a quarter.
+    assert np.array(one.points) * [180, 130] == pytest.approx(
+        np.array([[73.75, 110], [106.25, 110], [106.25, 20], [73.75, 20]]), abs=1e-4
+    )
+    assert np.array(one.box) * [180, 130, 180, 130] == pytest.approx([73.75, 20, 106.25, 110], abs=1e-4)
+    # A model that has selected them itself gives them in pixels of the input.
+    row = [40, 20, 40, 10, 0.9, 0, math.pi / 2]
+    [selected] = Exported(2, True, True, turned=True).read(np.array([[row]], np.float32), SIZE, (130, 180))
+    assert np.array(selected.points) == pytest.approx(np.array(one.points), abs=1e-6)
+
+
 @pytest.mark.parametrize("task", ["detect", "pose", "obb"])
 @pytest.mark.parametrize("selected", [False, True])
 def test_numbers_of_a_damaged_model_and_no_objects_are_no_error(task: str, selected: bool) -> None:
@@ -132,6 +166,52 @@ def test_pictures_of_detectors_are_resized_between_four_pixels_as_opencv_does(tm
     assert given.pixels[0, :, :, 0].tolist() == pixels[1::3, 1::3, 0].tolist()
     grown = loaded(tmp_path, pixels[:2, :2], 4, 4, PictureRules(resize="pad", filter="linear"))
     assert grown.pixels[0, :, :, 0].tolist() == [[0, 1, 4, 5], [5, 6, 9, 10], [15, 16, 19, 20], [20, 21, 24, 25]]
+
+
+def test_resized_pixels_are_opencv_s_to_the_last_bit(tmp_path: Path) -> None:
+    """The pixels are those of `cv2.resize(..., interpolation=cv2.INTER_LINEAR)` of OpenCV 4.10 and 5.0, which computes in whole numbers."""
+    pixels = (np.arange(7 * 9).reshape(7, 9) ** 2 * 37 % 256).astype(np.uint8)
+    rules = PictureRules(resize="stretch", filter="linear")
+    smaller = loaded(tmp_path, np.stack([pixels] * 3, 2), 4, 5, rules).pixels[0]
+    assert smaller[..., 0].tolist() == [
+        [67, 137, 91, 92, 73],
+        [138, 193, 242, 75, 126],
+        [130, 178, 85, 224, 132],
+        [127, 71, 34, 121, 195],
+    ]
+    assert smaller[..., 1].tolist() == smaller[..., 2].tolist() == smaller[..., 0].tolist()
+    larger = loaded(tmp_path, np.stack([pixels] * 3, 2), 9, 12, rules).pixels[0, :, :, 0]
+    assert larger[:3].tolist() == [
+        [0, 23, 79, 139, 86, 79, 109, 144, 65, 32, 37, 64],
+        [121, 101, 106, 136, 160, 124, 103, 108, 106, 44, 61, 153],
+        [195, 126, 113, 166, 195, 180, 143, 99, 102, 62, 95, 189],
+    ]
+    assert larger[8].tolist() == [116, 77, 57, 75, 138, 88, 43, 35, 73, 158, 183, 148]
+
+
+def test_pictures_of_models_with_metadata_of_images_have_mediapipe_s_pixels_to_the_last_bit(oplet, tmp_path: Path) -> None:
+    """The pixels are those of MediaPipe 1.2.3: its ImageEmbedder on a model that reshapes the picture into the embedding."""
+    pixels = (np.arange(7 * 9).reshape(7, 9) ** 2 * 37 % 256).astype(np.uint8)
+    Image.fromarray(np.stack([pixels] * 3, 2)).save(tmp_path / "p.png")
+    smaller = [[0, 127, 79, 114, 29], [204, 164, 204, 98, 86], [87, 159, 134, 143, 54], [159, 87, 25, 122, 211]]
+    larger = [
+        [0, 28, 93, 130, 77, 79, 119, 131, 52, 29, 43, 64],
+        [141, 109, 114, 142, 179, 122, 101, 104, 115, 32, 86, 168],
+        [198, 107, 124, 178, 197, 188, 144, 100, 94, 59, 118, 187],
+    ]
+    for height, width, expected in ((4, 5, smaller), (9, 12, larger)):
+        model = written(tmp_path / "m.tflite", picture_model("float32", [1, height, width, 3]), IMAGE)
+        ran = oplet("run", model, "-i", tmp_path / "p.png", "-o", tmp_path / "values.npz")
+        assert f"resized to {width} x {height}" in ran.err
+        assert "between the nearest four pixels, as MediaPipe does" in ran.err
+        with np.load(tmp_path / "values.npz") as values:
+            given = values["same"][0]
+        assert given[: len(expected), :, 0].tolist() == expected
+        assert (given == given[..., :1]).all()
+    other = oplet("run", model, "-i", tmp_path / "p.png", "--preprocess", "filter=box", "-o", tmp_path / "values.npz")
+    assert "MediaPipe" not in other.err
+    with np.load(tmp_path / "values.npz") as values:
+        assert values["same"][0, :3, :, 0].tolist() != larger
 
 
 def test_a_picture_of_nearly_the_input_s_proportions_is_padded_too(tmp_path: Path) -> None:

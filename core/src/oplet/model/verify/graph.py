@@ -15,7 +15,8 @@ from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.schema.table import Table
 from oplet.texts import shown
 
-__all__ = ["verify_graph"]
+__all__ = ["unknown_member", "verify_graph"]
+
 
 #: Types whose elements are objects, which plain memory cannot be.
 _OBJECTS = frozenset({TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT})

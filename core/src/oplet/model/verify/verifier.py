@@ -8,28 +8,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
+from oplet.model.reachability import named_calls
 from oplet.model.verify.graph import verify_graph
 from oplet.model.verify.tensor import TensorRules
 from oplet.schema import tables
 from oplet.schema.columns import as_lazy_tables
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.options import CallOnceOptions, IfOptions, WhileOptions
-from oplet.schema.stablehlo_options import StablehloCaseOptions
-from oplet.schema.table import Table
 from oplet.texts import shown
 
-__all__ = [
-    "called_subgraphs",
-    "named_tensors",
-    "signature_faults",
-    "stale_names",
-    "verify",
-    "verify_calls",
-    "verify_signatures",
-]
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+
+__all__ = ["named_tensors", "signature_faults", "stale_names", "verify", "verify_calls", "verify_signatures"]
 
 
 def verify_signatures(root: tables.Model) -> None:
@@ -95,8 +90,8 @@ def signature_faults(model: Model) -> Iterator[str]:
 
 #: Options whose subgraphs must exist. Those of StableHLO operators may be missing, as a delegate may not need them.
 _ALWAYS = (CallOnceOptions, IfOptions, WhileOptions)
-_SUFFIX = "_subgraph_index"
-_INDEX_FIELDS: dict[type[Table], tuple[str, ...]] = {}
+#: Fields, of CALL and STABLEHLO_CUSTOM_CALL, that are looked at only where such a node is prepared.
+_LATE = ("subgraph", "called_computations")
 
 
 def verify_calls(root: tables.Model) -> None:
@@ -112,41 +107,18 @@ def verify_calls(root: tables.Model) -> None:
         operators = as_lazy_tables(subgraph.operators)
         for field in ("builtin_options", "builtin_options_2"):
             for number, table in enumerate(operators.column(field) if operators.has_field(field) else ()):
-                if table is None or not _names_subgraphs(type(table)):
-                    continue
-                for role, index in called_subgraphs(table):
+                for role, index in () if table is None else named_calls(table):
+                    if role in _LATE:
+                        continue
                     if 0 <= index < len(subgraphs):
                         called[index] = None
                     elif index >= 0 or isinstance(table, _ALWAYS):
                         raise ModelError(
-                            f"Node {number} of {_label(root, caller)}: there is no subgraph {index} to call as {role}; the model has "
+                            f"Node {number} of {_label(root, caller)}: there is no subgraph {index} to call as {role.partition('_subgraph')[0]}; the model has "
                             f"{len(subgraphs)}."
                         )
         calls.append(list(called))
     _refuse_circles(root, calls)
-
-
-def called_subgraphs(options: Table | None) -> Iterator[tuple[str, int]]:
-    """Yield the subgraphs that a node calls, as pairs of role and index: ("cond", 1)."""
-    if options is None:
-        return
-    if isinstance(options, StablehloCaseOptions):
-        for index in () if options.branch_subgraph_indices is None else options.branch_subgraph_indices.tolist():
-            yield "branch", index
-        return
-    for name in _index_fields(type(options)):
-        yield name.removesuffix(_SUFFIX), getattr(options, name)
-
-
-def _names_subgraphs(cls: type[Table]) -> bool:
-    return cls is StablehloCaseOptions or bool(_index_fields(cls))
-
-
-def _index_fields(cls: type[Table]) -> tuple[str, ...]:
-    fields = _INDEX_FIELDS.get(cls)
-    if fields is None:
-        fields = _INDEX_FIELDS[cls] = tuple(field.name for field in cls.fields if field.name.endswith(_SUFFIX))
-    return fields
 
 
 def _refuse_circles(root: tables.Model, calls: list[list[int]]) -> None:

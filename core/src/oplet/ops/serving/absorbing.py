@@ -56,7 +56,7 @@ class Absorption:
 
     def has_no(self, tensor: Tensor) -> bool:
         """Return whether a tensor is never computed, as its reader absorbs (computes itself) the node that would write it."""
-        return any(tensor in other.outputs for node in self.nodes for other in node.absorbed)
+        return bool(self.nodes) and any(tensor in other.outputs for node in self.nodes for other in node.absorbed)
 
     def set_apart(self, node: Node) -> None:
         """Let a node absorb no others (run fused with them) from the next preparation on; no effect if it absorbs none now."""

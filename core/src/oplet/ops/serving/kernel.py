@@ -6,19 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from oplet.ops.serving.provenance import Provenance
-from oplet.schema.enums import BuiltinOperator
 
 __all__ = ["Kernel", "ProviderChain"]
 
 
 class Kernel(Protocol):
     """The members of `Registration` that nodes and the runtime use; a protocol, to avoid a circular import."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def builtin_code(self) -> BuiltinOperator: ...
 
     @property
     def custom_name(self) -> str: ...

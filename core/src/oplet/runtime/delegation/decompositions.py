@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from oplet.model.reachability import entry_subgraphs, subgraph_fields
+from oplet.model.reachability import entry_subgraphs, named_subgraphs, reached
 from oplet.ops.context import Node
-from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
@@ -33,19 +30,13 @@ def _reached(subgraphs: Sequence[Subgraph], entries: Iterable[int], *, whole: bo
     Args:
         whole: whether composites that a kernel computes as a whole leave out their decomposition; False to follow all calls.
     """
-    seen: set[int] = set()
-    waiting = list(entries)
-    while waiting:
-        index = waiting.pop()
-        if index not in seen and 0 <= index < len(subgraphs):
-            seen.add(index)
-            waiting.extend(
-                called
-                for node in _present(subgraphs[index], inlined=whole)
-                if not (whole and _is_whole(node))
-                for called in _called(node)
-            )
-    return seen
+
+    def called(index: int) -> Iterator[int]:
+        for node in _present(subgraphs[index], inlined=whole):
+            if not (whole and _is_whole(node)):
+                yield from named_subgraphs(node.raw_options)
+
+    return reached(entries, len(subgraphs), called)
 
 
 def _present(subgraph: Subgraph, *, inlined: bool) -> Iterator[Node]:
@@ -58,8 +49,3 @@ def _is_whole(node: Node) -> bool:
     """Return whether the node is a composite that a kernel computes as a whole."""
     name = node.composite_name
     return bool(name) and node.registration is not None and node.registration.custom_name == name
-
-
-def _called(node: Node) -> Iterator[int]:
-    for options, field in subgraph_fields(tables.Operator(builtin_options=node.raw_options)):
-        yield from np.atleast_1d(getattr(options, field)).tolist()

@@ -17,7 +17,7 @@ from oplet.ops.serving.registration import Registration
 from oplet.ops.tensor import Allocation, Quantization, Tensor
 from oplet.runtime.execution.binding import initialize
 from oplet.runtime.loading import load_nodes, load_tensors
-from oplet.runtime.resolving import find_registration
+from oplet.runtime.resolving import COMPOSITE_VERSION, find_registration, op_of
 from oplet.runtime.subgraph import InlinedPiece
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
@@ -32,8 +32,6 @@ __all__ = ["Decompositions", "InlinedNodes", "inline_alike"]
 
 #: The nodes and tensors that inlining may add to a model, however small, and for each node that it has.
 _ALWAYS, _EACH = 20_000, 16
-#: The version of STABLEHLO_COMPOSITE that is known.
-_VERSION = 1
 #: Built-in operators whose streams of numbers begin anew in each call of their subgraph.
 _STREAMS = frozenset({BuiltinOperator.RANDOM_UNIFORM, BuiltinOperator.RANDOM_STANDARD_NORMAL, BuiltinOperator.MULTINOMIAL})
 
@@ -55,7 +53,7 @@ class Decompositions:
 
     def registration(self, node: Node) -> Registration | None:
         """Return the registration of the node's op that is first in the order of precedence; None if there is none."""
-        key = node.op, node.op_name, node.version, node.composite_name, node.composite_version if node.composite_name else 0
+        key = op_of(node)
         if key not in self._found:
             self._found[key] = find_registration(node, self._session.resolver)
         return self._found[key]
@@ -177,7 +175,7 @@ class InlinedNodes:
     def _make(self, composite: Node) -> list[int] | None:
         session, subgraph, context = self._executor.session, self._subgraph, self._executor.context
         options, root = composite.raw_options, session.model.lazy_root
-        if not isinstance(options, StableHLOCompositeOptions) or composite.version != _VERSION:
+        if not isinstance(options, StableHLOCompositeOptions) or composite.version != COMPOSITE_VERSION:
             return None
         index = options.decomposition_subgraph_index
         if options.name is None or options.composite_attributes is None or not 0 <= index < len(root.subgraphs or []):

@@ -24,7 +24,7 @@ from oplet.runtime.execution.checks import with_write_check
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.buffer_handles import with_readable_inputs
-from oplet.runtime.resolving import find_providers
+from oplet.runtime.resolving import find_providers, op_of
 from oplet.runtime.subgraph import Segment
 from oplet.schema.enums import TensorType
 from oplet.texts import LONGEST, plain
@@ -58,8 +58,7 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
         OpConflictError: several packages come next.
         ResolverError: the next kernel cannot be imported.
     """
-    registration = node.registration
-    if registration is not None and registration.limits is not None and (reason := registration.limits.refusal(node)):
+    if reason := _refusal(node):
         fall_back(context, node, reason)
         return False
     if node.providers is not None and not node.providers.started:
@@ -116,8 +115,7 @@ def _give(context: KernelContext, node: Node, declined: Declined | str) -> None:
 
 
 def _providers(context: KernelContext, node: Node, *, started: bool) -> Providers:
-    name = node.composite_name
-    key = node.op, node.op_name, node.version, name, node.composite_version if name else 0
+    key = op_of(node)
     chain = context.session.chains.get(key)
     if chain is None:
         chain = context.session.chains[key] = Chain(partial(find_providers, node, context.session.resolver))
@@ -127,10 +125,13 @@ def _providers(context: KernelContext, node: Node, *, started: bool) -> Provider
 
 def bind_segment(context: KernelContext, segment: Segment, start: int = 0) -> None:
     """Bind each node of a segment (part of the plan, from position `start` on) to its arrays; raises what `bind_node` raises."""
-    positions = {} if start else {index: at for at, index in enumerate(context.subgraph.execution_plan[: segment.end])}
+    subgraph = context.subgraph
+    plan = () if start or not subgraph.folded else subgraph.execution_plan[: segment.end]  # else no constant can be let go
+    positions = {index: at for at, index in enumerate(plan)}
+    has_buffers = any(tensor.delegate is not None for tensor in subgraph.tensors)
     for node in segment.nodes:
         thunk = bind_node(context, node)
-        segment.thunks.append(with_readable_inputs(context, node, thunk))
+        segment.thunks.append(with_readable_inputs(context, node, thunk) if has_buffers else thunk)
         if positions and node.delegate is None and (kernel := node.registration) is not None and kernel.bind is not None:
             context.let_go(node, positions[node.index])
 

@@ -247,14 +247,10 @@ class Executor:
 
     # State and memory ----------------------------------------------------------------------------------------
 
-    def reset_variables(self) -> None:
-        """Set variables, and persistent temporaries with `is_variable`, to 0 (int8 ones to their zero point, as in LiteRT)."""
-        self.subgraph.reset_variables()
-
     def restart(self) -> None:
         """Reset variables and the state of kernels to what they are after `allocate`."""
         self.context.restarts += 1
-        self.reset_variables()
+        self.subgraph.reset_variables()
 
     def release(self) -> None:
         """Release the memory of all tensors whose values do not outlive an invoke; `allocate` is needed to run again."""

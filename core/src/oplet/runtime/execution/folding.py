@@ -15,6 +15,8 @@ from oplet.runtime.subgraph import Subgraph
 __all__ = ["attach_folded", "fold", "is_folded", "reads_folded_shapes"]
 
 _COMPUTED, _DYNAMIC = Allocation.COMPUTED, Allocation.DYNAMIC
+#: Those of constants.
+_KNOWN = Allocation.CONSTANT, _COMPUTED
 
 
 def is_folded(subgraph: Subgraph, node: Node) -> bool:
@@ -45,7 +47,7 @@ def fold(context: KernelContext, node: Node) -> bool:
         if node.outputs:
             return True  # `prepare` called set_constant for all outputs
     for tensor in node.inputs:
-        if tensor is not None and not tensor.is_constant:
+        if tensor is not None and tensor.allocation not in _KNOWN:
             return False
     if node.registration is None or not node.registration.pure or not node.inputs:
         return False

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KernelContext"]
 
-_COMPUTED = Allocation.COMPUTED
 #: Allocations whose memory other nodes were bound to, so that it must not be replaced while the graph runs.
 _PLANNED = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.CONSTANT, Allocation.COMPUTED)
 #: The most bytes of a constant, computed from shapes, that is compared with those of other interpreters.
@@ -202,13 +201,9 @@ class KernelContext(Context):
         return self.readers.get(tensor.index, ())
 
     def let_go(self, node: Node, position: int) -> None:
-        """Release large computed constants that only this node still needed; see `memory.letting_go`."""
-        for reader in (node, *node.absorbed):
-            for tensor in reader.inputs:
-                if tensor is not None and tensor.allocation is _COMPUTED:
-                    if not (self.session.checks or self.session.preserve_all_tensors):
-                        let_go(self.subgraph, node, position, self.readers_of)
-                    return
+        """Release large constants that were folded and that only this node still needed; see `memory.letting_go`."""
+        if not (self.session.checks or self.session.preserve_all_tensors):
+            let_go(self.subgraph, node, position, self.readers_of)
 
     def node_error(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
         """Return an error of class `cls` that names the node and says `what` happened; `error` is what its kernel raised."""

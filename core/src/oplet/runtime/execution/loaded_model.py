@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from oplet.errors import CancelledError
 from oplet.model.verify.verifier import signature_faults
-from oplet.ops.node import Unresolved
 from oplet.ops.tensor import Allocation
 from oplet.runtime.execution.executor import Executor
 from oplet.runtime.loading import load_subgraph
@@ -81,9 +80,9 @@ class LoadedModel:
         session.subgraphs = self.subgraphs
         session.runners = list(self.executors)
         if self.stored_plans is not None and self.stored_plans.has_found:
-            unresolved = Unresolved(weakly(self._resolve_late))
+            resolve = weakly(self._resolve_late)
             for node in self.subgraphs[0].nodes:
-                node.registration = unresolved
+                node.resolve_late(resolve)
         else:
             self._resolve()
 

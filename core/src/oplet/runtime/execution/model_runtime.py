@@ -224,29 +224,32 @@ class ModelRuntime:
         except EnsureError as error:
             raise PrepareError(str(error)) from error
 
+    def feed(self, values: Sequence[tuple[int, Any]], subgraph_index: int) -> None:
+        """Give inputs of a subgraph, by their indices, the shapes of their values, allocate, and copy the values into them."""
+        self.ensure_idle()
+        for index, value in values:
+            tensor = find_tensor(self.subgraphs, index, subgraph_index)
+            if value.__class__ is not np.ndarray or value.shape != tensor.shape or tensor.is_constant:
+                self.resize(index, np.shape(value), subgraph_index)
+        self.allocate(subgraph_index)
+        subgraph = self.subgraphs[subgraph_index]
+        for index, value in values:
+            _write(subgraph, subgraph.tensors[index], value)
+
     def set_value(self, tensor_index: int, value: Any, subgraph_index: int) -> None:
         """Copy a value into a tensor."""
         self.session.ensure_unlocked()
-        tensor = find_tensor(self.subgraphs, tensor_index, subgraph_index)
-        array = as_tensor_value(tensor, value)
-        if self.subgraphs[subgraph_index].absorption.has_no(tensor):
-            return  # as where it has memory: it is computed before anything reads it
-        # After a refused resize, a tensor may have a new shape and the memory of before.
-        if not tensor.has_data or tensor.data.shape != array.shape:
-            raise TensorError("Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first")
-        if tensor.is_constant:
-            raise TensorError(f"Cannot set tensor: {tensor} is a constant.")
-        tensor.data[...] = array
-        tensor.data_is_stale = False
+        _write(self.subgraphs[subgraph_index], find_tensor(self.subgraphs, tensor_index, subgraph_index), value)
 
     def value(self, tensor_index: int, subgraph_index: int) -> NDArray[Any]:
         """Return a copy of a tensor's value; see `Interpreter.get_tensor`."""
         self.session.ensure_unlocked()
         tensor = find_tensor(self.subgraphs, tensor_index, subgraph_index)
         subgraph = self.subgraphs[subgraph_index]
-        if not subgraph.absorption.has_no(tensor):
-            tensor = self.readable(tensor_index, subgraph_index)
-        if subgraph.absorption.has_no(tensor) or not subgraph.still_holds(tensor):
+        computed = not subgraph.absorption.has_no(tensor)
+        if computed:
+            self.readable(tensor_index, subgraph_index)
+        if not computed or not subgraph.still_holds(tensor):
             raise TensorError(
                 f"Tensor data is null. The memory of {tensor} was given to another tensor after the last node that reads it, or it has none. "
                 "Construct the interpreter with experimental_preserve_all_tensors=True to read intermediate tensors."
@@ -270,8 +273,8 @@ class ModelRuntime:
     def reset_variables(self) -> None:
         """Set all variable tensors to zero."""
         self.session.ensure_unlocked()
-        for executor in self.executors:
-            executor.reset_variables()
+        for subgraph in self.subgraphs:
+            subgraph.reset_variables()
 
     def release_memory(self) -> None:
         """Release the memory of all tensors but constants and variables; `allocate` allocates it again."""
@@ -329,3 +332,17 @@ class ModelRuntime:
                     self.session.drop_references()
         except failures() as error:  # Python ignores what a destructor raises
             warnings.warn(text_of(error), ResourceWarning, stacklevel=1)
+
+
+def _write(subgraph: Subgraph, tensor: Tensor, value: Any) -> None:
+    """Copy a value into a tensor."""
+    array = as_tensor_value(tensor, value)
+    if subgraph.absorption.has_no(tensor):
+        return  # as where it has memory: it is computed before anything reads it
+    # After a refused resize, a tensor may have a new shape and the memory of before.
+    if not tensor.has_data or tensor.data.shape != array.shape:
+        raise TensorError("Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first")
+    if tensor.is_constant:
+        raise TensorError(f"Cannot set tensor: {tensor} is a constant.")
+    tensor.data[...] = array
+    tensor.data_is_stale = False

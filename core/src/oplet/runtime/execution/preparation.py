@@ -161,7 +161,7 @@ def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllo
                 position -= 1
                 break
         folded = not node.absorbed and fold(context, node)
-        if not start:
+        if subgraph.folded and not start:
             context.let_go(node, position)
         if folded:
             continue

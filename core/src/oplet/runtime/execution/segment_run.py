@@ -18,8 +18,10 @@ __all__ = ["PASSED_ON", "run_joined", "run_segment"]
 PASSED_ON = CancelledError, DeadlineError, RunAnew, UnforeseenShapeError
 
 #: The clock of the first run: this thread's processor time, so that a thunk does not seem long because other processes were in its way;
-#: or, where the system counts that in ticks, the time.
-_CLOCK = time.thread_time if time.get_clock_info("thread_time").resolution < 1e-5 else time.perf_counter
+#: or, where the system counts that in ticks or has no such clock (a browser), the time.
+_CLOCK = getattr(time, "thread_time", time.perf_counter)
+if _CLOCK is not time.perf_counter and time.get_clock_info("thread_time").resolution >= 1e-5:
+    _CLOCK = time.perf_counter
 
 
 def run_segment(context: KernelContext, segment: Segment) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from oplet.errors import CancelledError, DeadlineError, LimitError, StateError
 from oplet.ops.checkpoint import Meter, swap_meter
 from oplet.ops.context import EnsureError, Node
-from oplet.runtime.memory.accounting import Bounds, MemoryAccount
+from oplet.runtime.memory.accounting import MemoryAccount
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from oplet.ops.tensor import Shape
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.describe.profiler import Profiler
+    from oplet.runtime.limits import Limits
     from oplet.runtime.subgraph import Subgraph
     from oplet.runtime.threads.workers import Workers
     from oplet.schema.enums import TensorType
@@ -81,7 +82,7 @@ class RunMeter:
         has_deadline: whether `max_seconds` is set.
     """
 
-    def __init__(self, limits: Bounds, model: Model, memory: MemoryAccount) -> None:
+    def __init__(self, limits: Limits, model: Model, memory: MemoryAccount) -> None:
         self.charge, self.keep = memory.charge, memory.keep
         self.reasons: list[str] = []
         self.has_deadline = limits.max_seconds is not None
@@ -168,7 +169,7 @@ class Session:
         num_threads: int,
         preserve_all_tensors: bool,
         profiler: Profiler | None,
-        limits: Bounds,
+        limits: Limits,
     ) -> None:
         self.model = model
         self._resolver = resolver
@@ -199,7 +200,7 @@ class Session:
         self._locked = 0
         self._free = threading.Lock()
 
-    @property
+    @property  # no cached one, which would make all attributes of the session slower to read, at each run
     def resolver(self) -> OpResolver:
         """The resolver, which finds the kernels for the nodes; plugins are imported when it is first asked for."""
         if self._found_resolver is None:

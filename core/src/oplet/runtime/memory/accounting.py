@@ -1,4 +1,4 @@
-"""What a model may use, and its memory account: the bytes that its tensors and kernels have allocated, checked against that."""
+"""The memory account of a model: the bytes that its tensors and kernels have allocated, checked against the limits."""
 
 from __future__ import annotations
 
@@ -15,51 +15,14 @@ if TYPE_CHECKING:
     from oplet.model.model import Model
     from oplet.ops.context import Node
     from oplet.ops.tensor import Array, Tensor
+    from oplet.runtime.limits import Limits
 
-__all__ = ["USUAL", "Bounds", "MemoryAccount"]
+__all__ = ["MemoryAccount"]
 
 #: The part of `max_arena_bytes` that a tensor's strings may seem to take before it is counted which of them are the same object.
 _ROUGHLY = 64
-#: About the bytes of a tensor's description: its name, shape, quantization and position.
-_TENSOR = 512
 #: Drops of kept memory that are subtracted together.
 _FEW = 1024
-
-
-class Bounds:
-    """The default limits of what a model may use; applications set them with `oplet.Limits`, which explains the attributes.
-
-    The classes are two because importing and making a dataclass takes longer than opening a small model.
-    """
-
-    max_arena_bytes: int | None = 16 << 30
-    max_tensor_bytes: int | None = 8 << 30
-    max_nodes: int | None = 1_000_000
-    max_call_depth: int | None = 50
-    max_while_iterations: int | None = 10_000_000
-    max_subgraph_calls: int | None = 20_000_000
-    max_seconds: float | None = None
-
-    def check_nodes(self, model: Model) -> None:
-        """Check the numbers of nodes and tensors, before objects are made of them.
-
-        Raises:
-            LimitError: there are more nodes than `max_nodes`, or the tensors' descriptions would take more than `max_arena_bytes`.
-        """
-        subgraphs = model.lazy_root.subgraphs or ()
-        count = sum(len(subgraph.operators or ()) for subgraph in subgraphs)
-        if self.max_nodes is not None and count > self.max_nodes:
-            raise LimitError(f"{model.name} has {count} nodes; Limits(max_nodes={self.max_nodes}) allows no more.")
-        count = sum(len(subgraph.tensors or ()) for subgraph in subgraphs)
-        if self.max_arena_bytes is not None and count * _TENSOR > self.max_arena_bytes:
-            raise LimitError(
-                f"{model.name} has {count} tensors, whose descriptions alone take about {count * _TENSOR} bytes; "
-                f"Limits(max_arena_bytes={self.max_arena_bytes}) allows no more."
-            )
-
-
-#: Those of every interpreter that is given no limits.
-USUAL = Bounds()
 
 
 class MemoryAccount:
@@ -69,7 +32,7 @@ class MemoryAccount:
         charged_to: the node whose kernel is being prepared or bound, for which `charge` counts memory; None for no node.
     """
 
-    def __init__(self, limits: Bounds, model: Model) -> None:
+    def __init__(self, limits: Limits, model: Model) -> None:
         self._model = model
         self._most_of_one = math.inf if limits.max_tensor_bytes is None else limits.max_tensor_bytes
         self._most_together = math.inf if limits.max_arena_bytes is None else limits.max_arena_bytes

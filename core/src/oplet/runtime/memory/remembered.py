@@ -18,7 +18,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Hashable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from oplet.ops.tensor import Allocation
 from oplet.records import Row
@@ -31,7 +31,18 @@ if TYPE_CHECKING:
     from oplet.ops.tensor import Tensor
     from oplet.runtime.memory.accounting import MemoryAccount
 
-__all__ = ["MOST_BYTES", "forget_plans", "free_origin", "is_plain", "leave", "may_leave", "remember_plan", "take", "take_plan"]
+__all__ = [
+    "MOST_BYTES",
+    "Left",
+    "forget_plans",
+    "free_origin",
+    "is_plain",
+    "leave",
+    "may_leave",
+    "remember_plan",
+    "take",
+    "take_plan",
+]
 
 #: The most plans that are remembered, the most bytes of their memory and files together, and for how many seconds.
 _MOST, MOST_BYTES, _SECONDS = 8, 64 << 20, 60.0
@@ -40,26 +51,20 @@ _MOST_CLOSED_BYTES = 32 << 20
 _CONSTANT, _DYNAMIC, _PERSISTENT = Allocation.CONSTANT, Allocation.DYNAMIC, Allocation.PERSISTENT
 
 
-class Left(Protocol):
-    """What a dropped interpreter leaves to the next one of its model: a plan, prepared and bound. A protocol.
+class Left(Row):
+    """What a dropped interpreter leaves to the next one of its model: a plan, prepared and bound.
 
     Attributes:
+        plan: a `BoundPlan`, or a `StoredPlan` from disk; its `discard` frees it, where no interpreter takes it over.
         nbytes: the bytes of memory that the plan keeps from being freed.
         since: when the plan was left, on the clock of `time.monotonic`.
         closed: whether its interpreter was closed.
     """
 
-    @property
-    def nbytes(self) -> int: ...
-
-    @property
-    def since(self) -> float: ...
-
-    @property
-    def closed(self) -> bool: ...
-
-    def discard(self) -> None:
-        """Free the plan, as no interpreter will take it over."""
+    plan: Any
+    nbytes: int
+    since: float
+    closed: bool = False
 
 
 class BoundPlan(Row):
@@ -70,18 +75,12 @@ class BoundPlan(Row):
         subgraph: its only subgraph, prepared and bound.
         memory: its memory account.
         resources: objects that its kernels share (`Context.resources`); no state of the model.
-        nbytes: the bytes of memory that the plan keeps from being freed.
-        since: when it was remembered, on the clock of `time.monotonic`.
-        closed: whether its interpreter was closed.
     """
 
     model: Model
     subgraph: Subgraph
     memory: MemoryAccount
     resources: dict[Any, Any]
-    nbytes: int
-    since: float
-    closed: bool = False
 
     def fits(self, subgraph: Subgraph) -> bool:
         """Return whether a subgraph of the same model has inputs of the shapes and types that the plan was prepared for."""
@@ -182,7 +181,7 @@ def remember_plan(
             nbytes += give_back_pages(segment.arena) if closed else segment.arena.nbytes
     if nbytes > most:
         return False
-    leave(model, key, BoundPlan(model, subgraph, memory, resources, nbytes, time.monotonic(), closed))
+    leave(model, key, Left(BoundPlan(model, subgraph, memory, resources), nbytes, time.monotonic(), closed))
     return True
 
 
@@ -191,19 +190,19 @@ def may_leave(model: Model) -> bool:
     return model.shared_values is not None and os.name != "nt" and not sys.is_finalizing()
 
 
-def leave(model: Model, key: Hashable, plan: Left) -> None:
+def leave(model: Model, key: Hashable, left: Left) -> None:
     """Keep a plan (memory and thunks that an interpreter leaves) under a model and key, in place of an earlier one."""
     with _lock:
-        dropped = _expired(plan.since)
+        dropped = _expired(left.since)
         before = _plans.pop((model.shared_values, key), None)
         if before is not None:
             dropped.append(before)
-        _plans[model.shared_values, key] = plan
+        _plans[model.shared_values, key] = left
         dropped += _too_many()
     _discard(dropped)
 
 
-def take(model: Model, key: Hashable) -> Left | None:
+def take(model: Model, key: Hashable) -> Any:
     """Remove and return the plan (memory and thunks) left under a model and key; None if there is none, or it is too old."""
     if not _plans or model.shared_values is None:
         return None
@@ -211,7 +210,7 @@ def take(model: Model, key: Hashable) -> Left | None:
         dropped = _expired(time.monotonic())
         found = _plans.pop((model.shared_values, key), None)
     _discard(dropped)
-    return found
+    return None if found is None else found.plan
 
 
 def _too_many() -> list[Left]:
@@ -233,10 +232,8 @@ def _too_many() -> list[Left]:
 
 def take_plan(key: tuple[Any, ...], model: Model, subgraph: Subgraph) -> BoundPlan | None:
     """Remove and return the plan (arrays, thunks) left for a model and settings; None if none fits the subgraph's inputs."""
-    found = take(model, key)
-    if not isinstance(found, BoundPlan):
-        return None
-    if not found.fits(subgraph):
+    found: BoundPlan | None = take(model, key)
+    if found is not None and not found.fits(subgraph):
         found.discard()
         return None
     return found
@@ -252,8 +249,8 @@ def forget_plans() -> None:
 
 def _discard(plans: list[Left]) -> None:
     """Free plans that were removed; call it without holding the lock."""
-    for plan in plans:
-        plan.discard()
+    for left in plans:
+        left.plan.discard()
 
 
 def _expired(now: float) -> list[Left]:

@@ -22,7 +22,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SINGLE_THREADED", "KernelNumpySettings", "SingleThreaded", "apply_numpy_settings", "single_threaded_blas"]
+__all__ = [
+    "SINGLE_THREADED",
+    "KernelNumpySettings",
+    "SingleThreaded",
+    "apply_numpy_settings",
+    "find_openblas",
+    "single_threaded_blas",
+]
 
 
 #: The size of numpy's ufunc buffer in elements, 8192 by default. Where an operand is broadcast along an axis whose inner part is
@@ -61,8 +68,7 @@ class KernelNumpySettings:
     __slots__ = ("_before",)
 
     def __enter__(self) -> None:
-        if SINGLE_THREADED is not None:
-            SINGLE_THREADED.enter()
+        SINGLE_THREADED.enter()
         if _SETTINGS is not None:
             self._before: Any = _SETTINGS[0].set(_SETTINGS[1])
         else:
@@ -70,8 +76,7 @@ class KernelNumpySettings:
             apply_numpy_settings()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if SINGLE_THREADED is not None:
-            SINGLE_THREADED.leave()
+        SINGLE_THREADED.leave()
         if _SETTINGS is not None:
             _SETTINGS[0].reset(self._before)
         else:
@@ -83,13 +88,11 @@ class KernelNumpySettings:
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Context manager that keeps BLAS in one thread throughout several runs, in place of switching it for each of them."""
-    if SINGLE_THREADED is not None:
-        SINGLE_THREADED.enter()
+    SINGLE_THREADED.enter()
     try:
         yield
     finally:
-        if SINGLE_THREADED is not None:
-            SINGLE_THREADED.leave()
+        SINGLE_THREADED.leave()
 
 
 #: Prefixes and suffixes of the library's function names, which depend on the build.
@@ -146,11 +149,12 @@ def _libraries() -> Iterator[str]:
         names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
         yield from (os.path.join(folder, name) for name in names if "openblas" in name)
     if sys.platform == "linux":
-        with open("/proc/self/maps") as maps:
+        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
             yield from sorted({line.split(maxsplit=5)[5].strip() for line in maps if "openblas" in line})
 
 
-def _find() -> SingleThreaded | None:
+def find_openblas() -> SingleThreaded | None:
+    """Return the switch of numpy's OpenBLAS; None where numpy multiplies with another library."""
     try:
         for path in _libraries():
             library = ctypes.CDLL(path)
@@ -164,8 +168,9 @@ def _find() -> SingleThreaded | None:
                 set_count.restype, set_count.argtypes = None, (ctypes.c_int,)
                 return SingleThreaded(count, set_count)
     except OSError:  # it keeps its number of threads
-        return None
+        pass
     return None
 
 
-SINGLE_THREADED = _find()
+#: That of this process; it changes nothing where there is no OpenBLAS.
+SINGLE_THREADED = find_openblas() or SingleThreaded(lambda: 1, lambda count: None)

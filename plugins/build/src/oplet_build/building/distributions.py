@@ -105,7 +105,7 @@ def requirements_beyond(name: str, op_packages: frozenset[str]) -> frozenset[str
                 found.add(required)
             elif required not in seen:
                 waiting.append(required)
-    return frozenset(found - {"oplet", "numpy", *_required("oplet")})
+    return frozenset(found - {"oplet", "oplet-core", "numpy", *_required("oplet-core")})
 
 
 def _required(name: str) -> set[str]:

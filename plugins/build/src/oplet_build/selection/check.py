@@ -95,7 +95,7 @@ def check_installed(lock: Lock, plugins: PluginManager | None = None, prefer: It
 
     problems = []
     if lock.oplet != __version__:
-        text = f"oplet {__version__} is installed, and the lock has {lock.oplet}: {install_command('oplet', version=lock.oplet)}."
+        text = f"oplet {__version__} is installed, and the lock has {lock.oplet}: {install_command('oplet-core', version=lock.oplet)}."
         problems.append(Problem("oplet", text, "oplet"))
     if lock.api != API_VERSION:
         text = f"This oplet speaks plugin API {API_VERSION}, and the lock has {lock.api}."

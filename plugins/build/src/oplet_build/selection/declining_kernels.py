@@ -35,7 +35,9 @@ def may_decline(entry: ResolverEntry) -> bool:
 
 @functools.cache  # many kernels of a package ask of all its sources
 def _names_declining(source: str) -> bool:
-    """Return whether code uses or imports one of the names; True where it is no Python."""
+    """Return whether code uses or imports one of the names; True where they occur in what is no Python."""
+    if not any(name in source for name in _DECLINES):  # parsing takes much longer
+        return False
     try:
         nodes = list(ast.walk(ast.parse(source)))
     except (SyntaxError, ValueError):

@@ -242,6 +242,6 @@ def _digest(model: Model) -> str:
 def requirements(lock: Lock) -> str:
     """Return the text of a requirements.txt that installs exactly the locked distributions."""
     models = ", ".join(file_labels(name for name, _ in lock.models))
-    pins = {"oplet": lock.oplet} | {package.name: package.version for package in lock.distributions}
+    pins = {"oplet-core": lock.oplet} | {package.name: package.version for package in lock.distributions}
     head = "# Made by `oplet select`" + (f" for {models}" if models and len(models) < 100 else "") + "."
     return "\n".join([head, *(f"{name}=={version}" for name, version in sorted(pins.items()))]) + "\n"

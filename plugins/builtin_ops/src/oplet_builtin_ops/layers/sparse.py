@@ -104,7 +104,7 @@ def _walk(order: list[int], levels: list[DimensionMetadata], extents: list[int],
             lengths, found = _compressed(depth, level, len(places), extent)
             if len(found) > room:
                 ensure(False, f"level {depth} stores {len(found)} positions where there are {room}.")
-            places = places.repeat(lengths)
+            places = places.repeat(lengths.astype(np.intp, copy=False))
             places += found * steps[axis]
     return places
 

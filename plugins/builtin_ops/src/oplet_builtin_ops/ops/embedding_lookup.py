@@ -69,15 +69,13 @@ def bind(context: Context, node: Node) -> Thunk:
     rows, table = node.inputs
     output, numbers = node.outputs[0].data, rows.data
     count = table.shape[0]
-    plain = table.type == node.outputs[0].type and not block_size(table)
 
     def check() -> None:
         if numbers.size:
-            low, high = int(numbers.min()), int(numbers.max())
-            ensure(low >= 0, lambda: f"row {low} of {table} is asked for; rows are numbered from 0.")
-            ensure(high < count, lambda: f"row {high} of {table} is asked for, which has {count}.")
+            ensure_row(table, int(numbers.min()))
+            ensure_row(table, int(numbers.max()))
 
-    if plain:
+    if is_plain(node):
 
         def copy() -> None:
             if count:
@@ -85,7 +83,7 @@ def bind(context: Context, node: Node) -> Thunk:
                 table.data.take(numbers, 0, output, "clip")
 
         return copy
-    factors = _factors(table).astype(np.float32)
+    factors = row_scales(table)
 
     def dequantize() -> None:
         check()
@@ -100,17 +98,32 @@ def bind(context: Context, node: Node) -> Thunk:
     return dequantize
 
 
-def _factors(table: Tensor) -> Array:
-    """Return the table's scales: a column with one per row or one for all, or a row of them for each row of blocks.
+def is_plain(node: Node) -> bool:
+    """Return whether rows are copied as they are in the table, and not dequantized."""
+    table = node.inputs[1]
+    return bool(table.type == node.outputs[0].type and not block_size(table))
+
+
+def ensure_row(table: Tensor, number: int) -> None:
+    """Check that a table has the row of this number.
+
+    Raises:
+        EnsureError: it has not.
+    """
+    ensure(number >= 0, lambda: f"row {number} of {table} is asked for; rows are numbered from 0.")
+    ensure(number < table.shape[0], lambda: f"row {number} of {table} is asked for, which has {table.shape[0]}.")
+
+
+def row_scales(table: Tensor) -> Array:
+    """Return the table's scales as float32: a column with one per row or one for all, or a row of them for each row of blocks.
 
     They are 0 if the table has none.
     """
     quantization = table.quantization
     if quantization is None or not len(quantization.scales):
-        return np.zeros((1, 1))
-    if quantization.block_size:
-        return quantization.scales.reshape(table.shape[0], -1)
-    return quantization.scales.reshape(-1, 1)
+        return np.zeros((1, 1), np.float32)
+    rows = table.shape[0] if quantization.block_size else len(quantization.scales)
+    return np.ascontiguousarray(quantization.scales, np.float32).reshape(rows, -1)
 
 
 def _pick(table: Tensor, numbers: Array) -> Array:

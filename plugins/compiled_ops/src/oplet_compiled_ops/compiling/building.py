@@ -63,7 +63,7 @@ def build(platform: Platform, levels: Sequence[Level], objects: Path, made: Path
 def _alone(objects: Path) -> Iterator[None]:
     """Wait until no other build compiles into the folder, which then has what both want; nothing where the system has no such locks."""
     objects.mkdir(parents=True, exist_ok=True)
-    with (objects / "lock").open("w") as held:
+    with (objects / "lock").open("wb") as held:
         try:
             import fcntl
         except ImportError:

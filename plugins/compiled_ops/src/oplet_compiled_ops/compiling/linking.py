@@ -51,7 +51,7 @@ def _zig(inputs: Sequence[str], platform: Platform, made: Path) -> None:
     made.parent.mkdir(parents=True, exist_ok=True)
     fresh = made.with_name(f"{made.stem}.{os.getpid()}{made.suffix}")
     command = [sys.executable, "-m", "ziglang", "cc", "-target", platform.zig, *flags, "-o", str(fresh), *inputs]
-    done = subprocess.run(command, capture_output=True, text=True, env=_environment())
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", env=_environment())
     if done.returncode or not fresh.exists():
         fresh.unlink(missing_ok=True)
         raise RuntimeError(f"zig's linker fails for {platform.name}: {done.stderr[-4000:]}")

@@ -1,9 +1,12 @@
-"""Slices at run-time positions (GATHER, SLICE, STRIDED_SLICE), and values selected by a condition (SELECT_V2).
+"""Slices at run-time positions, read (GATHER, SLICE, STRIDED_SLICE, EMBEDDING_LOOKUP) and written (DYNAMIC_UPDATE_SLICE), and
+values selected by a condition (SELECT_V2).
 
 If a position is out of range, the kernel writes it to its error flag, an array `mark` (`threads.failing`), and copies nothing.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from oplet import Node, decline
 from oplet.kernels.arrays import Shape
@@ -14,7 +17,7 @@ from oplet_compiled_ops.overriding import Bind, Thunk
 from oplet_compiled_ops.shaping.transposing import copy_items
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 
-__all__ = ["JOIN_SLICES", "TAKE_POSITIONS", "gather_kernel", "plan_choice", "slice_kernel"]
+__all__ = ["DEQUANTIZE_ROWS", "JOIN_SLICES", "TAKE_POSITIONS", "gather_kernel", "plan_choice", "slice_kernel", "update_kernel"]
 
 #: The most bytes of an output of SELECT_V2; for larger ones numpy is as fast.
 _MOST = 1 << 20
@@ -97,6 +100,61 @@ def slice_kernel(code: str) -> Kernel:
                         _copy(start + a * s0 + b * s1 + c * s2 + d * s3, target + at, nbytes)
 
     return Kernel(cut, f"void({code}[::1], i8[::1], i8[::1], i8[::1], {', '.join(['i8'] * 15)})")
+
+
+@family(lambda: [("i4",), ("i8",)])
+def update_kernel(code: str) -> Kernel:
+    """Build the DYNAMIC_UPDATE_SLICE kernel, which writes a block into a tensor; `code` is numba's type of the start positions.
+
+    The kernel's arguments are the start positions `begins`, the highest ones at which the block lies inside (`most`), to which
+    they are clamped, and the byte `steps` along each axis; then the addresses of the block (`source`) and of the tensor
+    (`target`), the lengths of four loops, the bytes that each copies at once, and the byte strides of the block and of the tensor
+    along these loops.
+    """
+
+    # fmt: off
+    def update(  # type: ignore[no-untyped-def]
+        begins, most, steps, source, target, n0, n1, n2, n3, nbytes, s0, s1, s2, s3, t0, t1, t2, t3,
+    ):
+        # fmt: on
+        start = target
+        for axis in range(begins.size):
+            start += max(0, min(begins[axis], most[axis])) * steps[axis]
+        for a in range(n0):
+            for b in range(n1):
+                for c in range(n2):
+                    read, write = source + a * s0 + b * s1 + c * s2, start + a * t0 + b * t1 + c * t2
+                    if nbytes == 4:
+                        for d in range(n3):
+                            _move(4, read + d * s3, write + d * t3)
+                    else:
+                        for d in range(n3):
+                            _copy(read + d * s3, write + d * t3, nbytes)
+
+    return Kernel(update, f"void({code}[::1], i8[::1], i8[::1], {', '.join(['i8'] * 15)})")
+
+
+@kernel("void(i1[:,::1], i4[::1], f4[::1], f4[:,::1], i8[::1], i8)")
+def DEQUANTIZE_ROWS(table, numbers, scales, out, mark, block):  # type: ignore[no-untyped-def]
+    """Pick rows of a table of integers and multiply them by their scales, one for each `block` columns of each row, or one for all.
+
+    If there is no row of one of the `numbers`, `mark`, the error flag, receives it.
+    """
+    for number in numbers:
+        if number < 0 or number >= table.shape[0]:
+            mark[0] = 1
+            mark[1] = number
+            return
+    columns = table.shape[1]
+    for row in range(numbers.size):
+        number = numbers[row]
+        place = number * (columns // block) if scales.size > 1 else 0
+        for start in range(0, columns, block):
+            scale = scales[place]
+            values, target = table[number, start : start + block], out[row, start : start + block]
+            for i in range(block):
+                target[i] = np.float32(values[i]) * scale
+            place += 1 if scales.size > 1 else 0
 
 
 @_inlined

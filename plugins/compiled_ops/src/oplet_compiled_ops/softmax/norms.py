@@ -1,4 +1,4 @@
-"""L2_NORMALIZATION and LOCAL_RESPONSE_NORMALIZATION: rows divided by functions of their sums of squares."""
+"""L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION and odml.rms_norm: rows divided by functions of their sums of squares."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from oplet_compiled_ops.elementwise.fixed_point import scaled
 from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import emitted, inlined
 
-__all__ = ["NEIGHBOURS", "NORM", "QUANTIZED_NORM"]
+__all__ = ["NEIGHBOURS", "NORM", "QUANTIZED_NORM", "RMS_NORM"]
 
-_ZERO, _LEAST = np.float32(0), np.float32(1e-6)
+_ZERO, _ONE, _LEAST = np.float32(0), np.float32(1), np.float32(1e-6)
 
 highest_bit = emitted("atomics:highest_bit")
 _inlined: Callable[..., Any] = inlined(error_model="numpy")
@@ -38,6 +38,20 @@ def NORM(x, out, columns):  # type: ignore[no-untyped-def]
         norm = _LEAST if norm < _LEAST else norm
         for i in range(columns):
             target[i] = row[i] / norm
+
+
+@kernel("void(f4[::1], f4[::1], f4[::1], f4, f4)")
+def RMS_NORM(x, weight, out, share, epsilon):  # type: ignore[no-untyped-def]
+    """Divide each row of a flat array by the root of its mean square plus `epsilon`, and multiply it by `weight`.
+
+    `share` is 1 / the length of a row, which is that of `weight`; `out` may be `x`.
+    """
+    columns = weight.size
+    for start in range(0, out.size, columns):
+        row, target = x[start : start + columns], out[start : start + columns]
+        factor = _ONE / np.sqrt(_squares(row) * share + epsilon)
+        for i in range(columns):
+            target[i] = row[i] * factor * weight[i]
 
 
 @_inlined

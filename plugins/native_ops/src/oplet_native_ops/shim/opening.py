@@ -22,7 +22,7 @@ from oplet_native_ops.shim.library import library_path, shim
 
 __all__ = ["NativeLibrary", "open_library"]
 
-_MODE = os.RTLD_NOW | os.RTLD_LOCAL
+_MODE = getattr(os, "RTLD_NOW", 0) | getattr(os, "RTLD_LOCAL", 0)  # Windows has neither, and `shim` says so
 #: LiteRT's C API under the names by which libraries are linked with it, and the version of its symbols.
 _RUNTIMES = {"libtensorflowlite_c.so": "VERS_1.0"}
 #: Where the loader looks for a name without a folder.
@@ -93,9 +93,10 @@ def open_library(path: str | os.PathLike[str]) -> NativeLibrary:
             such file here. Opening runs the library's own code: it can do whatever the program can.
 
     Raises:
-        PluginError: there is no such file, it is none of this machine's libraries, it needs what is not there, or it was built anew since
+        PluginError: no libraries are opened on this system, there is no such file, it is none of this machine's libraries, it needs what is not there, or it was built anew since
             it was opened, which the system's loader does not take in.
     """
+    shim()
     found = _find(os.fspath(path))
     status = os.stat(found)
     state = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-__all__ = ["Bounds"]
+from oplet_serve.refusals import LARGE, Refusal
+
+__all__ = ["Bodies", "Bounds", "Share"]
 
 
 @dataclass(frozen=True)
@@ -13,6 +17,7 @@ class Bounds:
 
     Attributes:
         max_request_bytes: bytes of a request's body over HTTP, also after it was decompressed, and of a message over gRPC.
+        max_bodies_bytes: bytes of all requests under way, over HTTP as they come and over gRPC once they are there.
         max_connections: connections over HTTP, beyond which requests get 503, and calls over gRPC at the same time.
         idle_seconds: seconds in which a connection's next request, with its headers, and a call's next message must have come; and in
             which something of a response must have been taken.
@@ -21,7 +26,49 @@ class Bounds:
     """
 
     max_request_bytes: int = 32 << 20
+    max_bodies_bytes: int = 1 << 30
     max_connections: int = 256
     idle_seconds: float = 30.0
     read_seconds: float = 60.0
     grace_seconds: float = 30.0
+
+
+class Bodies:
+    """The bytes of all requests under way, of which each has a share.
+
+    Args:
+        most: the most bytes of all together.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.held = 0
+
+    @contextmanager
+    def share(self) -> Iterator[Share]:
+        """Give a request its share, which is given back at its end."""
+        share = Share(self)
+        try:
+            yield share
+        finally:
+            self.held -= share.held
+
+
+class Share:
+    """The bytes of one request."""
+
+    def __init__(self, bodies: Bodies) -> None:
+        self._bodies = bodies
+        self.held = 0
+
+    def add(self, count: int) -> None:
+        """Count more bytes of the request.
+
+        Raises:
+            Refusal: those of all requests are too many.
+        """
+        bodies = self._bodies
+        if bodies.held + count > bodies.most:
+            raise Refusal(f"All requests under way have {bodies.held} bytes, and may have {bodies.most}; try again later.", LARGE)
+        bodies.held += count
+        self.held += count

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette_exporter import PrometheusMiddleware
 
 from oplet.errors import text_of
-from oplet_serve.doors.bounds import Bounds
+from oplet_serve.doors.bounds import Bodies, Bounds, Share
 from oplet_serve.doors.rest_messages import HEADER, binary_outputs, read_request, written_response
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.refusals import LARGE, LATE, NO_MEMORY, Refusal
@@ -35,16 +35,19 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def rest_application(data_plane: DataPlane, registry: MultiModelRegistry, bounds: Bounds, threads: WorkerThreads) -> Starlette:
+def rest_application(
+    data_plane: DataPlane, registry: MultiModelRegistry, bounds: Bounds, bodies: Bodies, threads: WorkerThreads
+) -> Starlette:
     """Build the Starlette application with the protocol's routes.
 
     Args:
         data_plane: MLServer's handlers.
         registry: the models.
         bounds: the limits of requests: size, number and duration.
+        bodies: what counts their bytes together.
         threads: where requests are read and responses written.
     """
-    paths = _Paths(data_plane, registry, bounds, threads)
+    paths = _Paths(data_plane, registry, bounds, bodies, threads)
     models = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
     routes = [
         Route("/v2", _answered(paths.server)),
@@ -122,10 +125,13 @@ def _answered(endpoint: Endpoint) -> Endpoint:
 class _Paths:
     """The REST endpoints, one method each."""
 
-    def __init__(self, data_plane: DataPlane, registry: MultiModelRegistry, bounds: Bounds, threads: WorkerThreads) -> None:
+    def __init__(
+        self, data_plane: DataPlane, registry: MultiModelRegistry, bounds: Bounds, bodies: Bodies, threads: WorkerThreads
+    ) -> None:
         self._data_plane = data_plane
         self._registry = registry
         self._bounds = bounds
+        self._bodies = bodies
         self._threads = threads
 
     async def live(self, request: Request) -> Response:
@@ -164,8 +170,12 @@ class _Paths:
         return _json(told)
 
     async def infer(self, request: Request) -> Response:
+        with self._bodies.share() as share:
+            return await self._inferred(request, share)
+
+    async def _inferred(self, request: Request, share: Share) -> Response:
         name, version = _model_of(request)
-        body = await self._body(request)
+        body = await self._body(request, share)
         model = await self._registry.get_model(name, version)  # before there is a metric of that name
         length = _single(request, HEADER)
         reading = (read_request, body, length, len(model.inputs or ()), len(model.outputs or ()))
@@ -182,7 +192,7 @@ class _Paths:
             return Response(text, media_type="application/json")
         return Response(text, headers={HEADER: str(json_length)}, media_type="application/octet-stream")
 
-    async def _body(self, request: Request) -> bytes:
+    async def _body(self, request: Request, share: Share) -> bytes:
         """Read and decompress the request body, within the size and time limits.
 
         Raises:
@@ -193,7 +203,7 @@ class _Paths:
         if length.isdigit() and int(length[:19]) > most:
             raise _too_large(most)
         try:
-            parts = await asyncio.wait_for(_collected(request, most), self._bounds.read_seconds)
+            parts = await asyncio.wait_for(_collected(request, most, share), self._bounds.read_seconds)
         except asyncio.TimeoutError:
             raise Refusal(f"The request's body did not come within {self._bounds.read_seconds} s.", LATE) from None
         large = sum(map(len, parts)) > SMALL
@@ -210,6 +220,7 @@ class _Paths:
             except Refusal as error:
                 if error.status_code != LARGE:
                     raise
+        share.add(most)  # before it is known how many they are
         return await self._threads.run(_decompressed, body, most, large=True)
 
 
@@ -233,13 +244,14 @@ def _too_large(most: int) -> Refusal:
     return Refusal(f"The request's body is larger than {most} bytes, the most that this server takes.", LARGE)
 
 
-async def _collected(request: Request, most: int) -> list[bytes]:
+async def _collected(request: Request, most: int, share: Share) -> list[bytes]:
     parts: list[bytes] = []
     size = 0
     async for part in request.stream():
         size += len(part)
         if size > most:
             raise _too_large(most)
+        share.add(len(part))
         parts.append(part)
     return parts
 

@@ -11,6 +11,7 @@ from mlserver.types import InferenceResponse, Parameters, RequestInput, RequestO
 from oplet_serve.doors.json_document import read_document
 from oplet_serve.refusals import Refusal, check_count
 from oplet_serve.runtime import ArrayRequest
+from oplet_serve.state.sequences import PARAMETERS
 from oplet_serve.values.slices import dumped
 from oplet_serve.values.tensors import as_json, as_raw
 
@@ -83,8 +84,8 @@ def _parameters(given: Mapping[str, Any], what: str) -> Parameters:
     return Parameters.model_construct(content_type=content_type, **{key: value for key, value in found.items() if key in _KNOWN})
 
 
-#: The parameters of the binary extension, all others have no meaning here.
-_KNOWN = ("binary_data", "binary_data_size", "binary_data_output")
+#: The parameters of the binary extension and of sequences, all others have no meaning here.
+_KNOWN = ("binary_data", "binary_data_size", "binary_data_output", *PARAMETERS)
 
 
 def _name(given: Mapping[str, Any], what: str) -> str:

@@ -20,11 +20,12 @@ from mlserver.registry import MultiModelRegistry
 from mlserver.types import InferenceResponse, Parameters, RequestInput, RequestOutput
 
 from oplet.errors import OpletError, StateError, text_of
-from oplet_serve.doors.bounds import Bounds
+from oplet_serve.doors.bounds import Bodies, Bounds
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.doors.wire import check_message, model_of
 from oplet_serve.refusals import NO_MEMORY, Refusal, check_count, grpc_status, refusal_of
 from oplet_serve.runtime import ArrayRequest
+from oplet_serve.state.sequences import PARAMETERS
 from oplet_serve.values.slices import SMALL, portions
 from oplet_serve.values.tensors import MOST_DIMENSIONS, Scalars, as_raw, datatype_is_half, nbytes_of
 
@@ -77,8 +78,9 @@ async def _answered(context: Any, work: Awaitable[Any]) -> Any:
 class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignore]
     """gRPC service: one method per endpoint."""
 
-    def __init__(self, data_plane: DataPlane, registry: MultiModelRegistry, threads: WorkerThreads) -> None:
+    def __init__(self, data_plane: DataPlane, registry: MultiModelRegistry, bodies: Bodies, threads: WorkerThreads) -> None:
         self._data_plane = data_plane
+        self._bodies = bodies
         self._registry = registry
         self._threads = threads
 
@@ -124,6 +126,11 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, "Clients do not unload models here; restart the server without them.")
 
     async def _infer(self, data: bytes) -> Any:
+        with self._bodies.share() as share:
+            share.add(len(data))
+            return await self._inferred(data)
+
+    async def _inferred(self, data: bytes) -> Any:
         large = len(data) > SMALL
         name, version = await self._threads.run(model_of, data, large=True) if large else ("", "")
         request = None if large else _parsed(data)
@@ -191,9 +198,11 @@ def _read(data: bytes, request: Any, model: Any) -> tuple[ArrayRequest, bool]:
                 data=elements,
             )
         )
+    given = {name: request.parameters[name] for name in PARAMETERS if name in request.parameters}
+    told = {name: getattr(value, value.WhichOneof("parameter_choice") or "bool_param") for name, value in given.items()}
     made_request: ArrayRequest = ArrayRequest.model_construct(
         id=request.id or None,
-        parameters=Parameters(),
+        parameters=Parameters.model_construct(**told),
         inputs=inputs,
         outputs=[RequestOutput.model_construct(name=output.name, parameters=None) for output in request.outputs],
     )
@@ -292,13 +301,21 @@ class RpcServer:
         host: where it listens.
         port: the port.
         bounds: the limits of requests: size, number and duration.
+        bodies: what counts their bytes together.
         threads: where requests are read and responses written.
     """
 
     def __init__(
-        self, data_plane: DataPlane, registry: MultiModelRegistry, host: str, port: int, bounds: Bounds, threads: WorkerThreads
+        self,
+        data_plane: DataPlane,
+        registry: MultiModelRegistry,
+        host: str,
+        port: int,
+        bounds: Bounds,
+        bodies: Bodies,
+        threads: WorkerThreads,
     ) -> None:
-        self._service = _Service(data_plane, registry, threads)
+        self._service = _Service(data_plane, registry, bodies, threads)
         self._address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._bounds = bounds
         self._server: Any = None

@@ -85,12 +85,13 @@ def answer_of(name: str) -> ModuleType | None:
         return None
 
 
-def refusal_of(name: str, *, installed: bool) -> str:
+def refusal_of(name: str, *, installed: bool, among: bool) -> str:
     """Return the sentence that refuses a module; "" for one that is not refused: LiteRT's own is imported.
 
     Args:
         name: the module's name.
         installed: whether it is installed.
+        among: whether its package is installed, with it or without it; what that lacks is missing without oplet too.
     """
     if name in COMPANIONS:
         runs = "would run models in LiteRT itself, and " if installed else ""
@@ -99,7 +100,7 @@ def refusal_of(name: str, *, installed: bool) -> str:
         if name == refused or name.startswith(f"{refused}."):
             return f"{name} is not answered by oplet, as {why}."
     package = name.partition(".")[0]
-    if not installed and package in _DISTRIBUTIONS:
+    if not installed and not among and package in _DISTRIBUTIONS:
         return (
             f"{name} is not answered by oplet, and {_DISTRIBUTIONS[package]} is not installed: pip install {_DISTRIBUTIONS[package]} brings it, "
             "and the interpreter stays oplet's."

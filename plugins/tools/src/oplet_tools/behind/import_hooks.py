@@ -139,7 +139,7 @@ class ImportHooks(MetaPathFinder, Loader):
             return ModuleSpec(name, self, origin="oplet")
         if name in _BETWEEN and found is None:
             return ModuleSpec(name, self, origin="oplet", is_package=True)
-        refusal = refusal_of(name, installed=found is not None)
+        refusal = refusal_of(name, installed=found is not None, among=bool(path))
         if not imports:
             return None if refusal else found
         if refusal:

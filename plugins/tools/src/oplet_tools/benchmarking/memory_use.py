@@ -14,7 +14,7 @@ _STATM = Path("/proc/self/statm")
 def resident_bytes() -> int | None:
     """Return the resident set size of the process, in bytes; None if the system does not report it."""
     try:
-        return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(_STATM.read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, AttributeError):
         return None
 

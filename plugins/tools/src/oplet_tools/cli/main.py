@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from oplet.errors import OpletError, text_of
 
@@ -24,6 +25,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "oplet") -> None
 
     settings = Settings()
     _log_to_stderr()
+    _print_anything()
     try:
         app(list(sys.argv[1:] if arguments is None else arguments), prog_name=program, obj=settings)
     except Exception as error:
@@ -56,6 +58,14 @@ class _Formatter(logging.Formatter):
         from oplet_tools.cli.notices import said
 
         return said(f"{record.levelname.lower()}: {record.getMessage()}")
+
+
+def _print_anything() -> None:
+    """Have characters that standard output's encoding lacks, a code page's in a pipe on Windows, written as standard error has them:
+    escaped.
+    """
+    with suppress(AttributeError, OSError, ValueError):  # a program may have put something else in its place
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def _log_to_stderr() -> None:

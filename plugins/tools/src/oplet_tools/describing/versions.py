@@ -14,8 +14,8 @@ from oplet import Model
 from oplet.errors import ModelError, OpletError
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator
+from oplet.schema.naming import shown
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet.texts import shown
 from oplet.toolkit import verify
 from oplet.versions.model_versions import MINIMUM_RUNTIME, minimum_runtime_of, nodes_of, operator_name
 from oplet.versions.op_version import explain_version

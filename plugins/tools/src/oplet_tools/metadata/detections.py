@@ -80,15 +80,19 @@ class Detector(NamedTuple):
     rules: ScoreRules = ScoreRules()
     exported: Exported | None = None
 
-    def read(self, outputs: Mapping[int, Array], size: tuple[int, int]) -> list[Detection]:
+    def read(
+        self, outputs: Mapping[int, Array], size: tuple[int, int], shown: tuple[float, float] | None = None
+    ) -> list[Detection]:
         """Return the objects that a run found, the highest score first.
 
         Args:
             outputs: real values of the outputs, by tensor index.
             size: height and width of the input's picture.
+            shown: height and width of what the input shows, in pixels of the user's picture; None for `size`.
         """
         if self.exported is not None:
-            return [Detection(self._label(each.number), *each) for each in self.exported.read(outputs[self.boxes], size)]
+            found = self.exported.read(outputs[self.boxes], size, shown)
+            return [Detection(self._label(each.number), *each) for each in found]
         count = int(_finite(outputs[self.number]).reshape(-1)[:1].sum()) if self.number >= 0 else 0
         boxes = outputs[self.boxes].reshape(-1, 4).astype(np.float64)[:, list(self.order)]
         classes = _whole(outputs[self.classes].reshape(-1))

@@ -56,12 +56,13 @@ class Exported(NamedTuple):
     turned: bool = False
     keypoints: tuple[int, int] = (0, 0)
 
-    def read(self, output: Array, size: tuple[int, int]) -> list[Found]:
+    def read(self, output: Array, size: tuple[int, int], shown: tuple[float, float] | None = None) -> list[Found]:
         """Return the objects, the highest score first.
 
         Args:
             output: the real values.
             size: height and width of the input's picture.
+            shown: height and width of what the input shows, in pixels of the user's picture, in which boxes are turned; None for `size`.
         """
         # In a damaged model there are numbers that are none; what ultralytics would do with these is of no use.
         rows = np.nan_to_num(output[0].astype(np.float64), nan=0, posinf=0, neginf=0).clip(-(2.0**31), 2.0**31)
@@ -79,7 +80,8 @@ class Exported(NamedTuple):
         if not self.in_pixels:
             boxes = boxes * sides
         angles = rest[:, -1] if self.turned else np.zeros(len(boxes))
-        corners = _corners(boxes, angles)
+        across = sides if shown is None else np.array([shown[1], shown[0]] * 2, np.float64)
+        corners = _corners(boxes / sides * across, angles) / across[:2]
         if not self.selected or self.turned:
             boxes = np.concatenate([boxes, angles[:, None]], 1) if self.turned else _edges(boxes)
         if not self.selected:
@@ -87,8 +89,8 @@ class Exported(NamedTuple):
             boxes, scores, classes, rest, corners = boxes[kept], scores[kept], classes[kept], rest[kept], corners[kept]
         points: Array = np.zeros((len(boxes), 0, 2))
         if self.turned:
-            points, boxes = corners, np.concatenate([corners.min(1, initial=2.0**33), corners.max(1, initial=-(2.0**33))], 1)
-            points = points / sides[:2]
+            points = corners
+            boxes = np.concatenate([corners.min(1, initial=2.0**33), corners.max(1, initial=-(2.0**33))], 1) * sides
         elif self.keypoints[0]:
             points = rest.reshape(len(boxes), *self.keypoints).copy()
             if self.in_pixels:

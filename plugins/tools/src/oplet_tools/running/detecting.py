@@ -129,7 +129,8 @@ def objects_in(
         return (x, y, *point[2:]) if most is None else (min(max(x, 0), most[0]), min(max(y, 0), most[1]), *point[2:])
 
     found = []
-    for each in detector.read(outputs, (height, width)):
+    shown = (bottom - top, right - left) if areas else None
+    for each in detector.read(outputs, (height, width), shown):
         (a, b), (c, d) = placed(each.box[:2]), placed(each.box[2:])
         found.append(FoundObject(each.label, each.number, each.score, (a, b, c, d), tuple(map(placed, each.points))))
     points = "" if exported is None else "corners" if exported.turned else "keypoints" if exported.keypoints[0] else ""

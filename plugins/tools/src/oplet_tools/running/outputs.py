@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from oplet import write_atomically
 from oplet.errors import TensorError
-from oplet.texts import shown
+from oplet.schema.naming import shown
 from oplet.toolkit import atomic_write, read_file
 from oplet_tools.running.values.quantization import dequantize
 

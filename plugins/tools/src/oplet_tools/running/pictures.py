@@ -285,12 +285,15 @@ def _resized(
     filter = chosen or ("box" if shrinks else "bilinear")
     if preprocessing.filter:
         how += f" by the filter {filter}"
+    elif filter == "corner":
+        how += " between the nearest four pixels, as MediaPipe does"
     picture.did(how, resized=[width, height], stretched=resize == "stretch" and not even, filter=filter)
     image_size = image.size
+    own = {"linear": _between_four, "corner": _from_the_corner}.get(filter)
     pixels = (
-        _between_four(np.asarray(image, np.uint8), size)
-        if filter == "linear"
-        else np.asarray(image.resize(size, Resampling[filter.upper()], box=box), np.uint8)
+        np.asarray(image.resize(size, Resampling[filter.upper()], box=box), np.uint8)
+        if own is None
+        else own(np.asarray(image, np.uint8), size)
     )
     if size == (width, height):
         return pixels
@@ -303,19 +306,50 @@ def _resized(
 
 
 def _between_four(pixels: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
-    """Resize to a width and height, each pixel between the four that are nearest: no area is averaged, as OpenCV's linear interpolation."""
+    """Resize to a width and height, each pixel between the four that are nearest, without averaging of areas.
+
+    Numerics: those of OpenCV's INTER_LINEAR for bytes (modules/imgproc/src/resize.cpp): parts of 1/2048; the four lowest bits of a line and
+    the 16 lowest of its share in a pixel are cut off, and what is left is rounded.
+    """
+    width, height = size
+    columns, left, right, across = _neighbours(pixels.shape[1], width)
+    beside = (columns < 0) | (columns >= pixels.shape[1] - 1)
+    across[:, beside] = [[2048], [0]]
+    first, second = across.reshape(2, -1, *[1] * (pixels.ndim - 2))
+    _, above, below, down = _neighbours(pixels.shape[0], height)
+    resized = np.empty((height, width, *pixels.shape[2:]), np.uint8)
+    for row, (upper, lower, (more, less)) in enumerate(zip(above, below, down.T)):
+        lines = [pixels[line, left] * first + pixels[line, right] * second >> 4 for line in (upper, lower)]
+        resized[row] = (lines[0] * more >> 16) + (lines[1] * less >> 16) + 2 >> 2
+    return resized
+
+
+def _from_the_corner(pixels: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+    """Resize to a width and height as MediaPipe's ImageToTensorCalculator does: the first pixel stays, no matter how large the new ones are.
+
+    Numerics: OpenCV's warpPerspective with INTER_LINEAR, which places pixels in steps of 1/32 and rounds their sum.
+    """
     width, height = size
 
-    def nearest(length: int, wanted: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]:
-        at = ((np.arange(wanted) + 0.5) * length / wanted - 0.5).clip(0, length - 1)
-        first = at.astype(np.intp)
-        return first, np.minimum(first + 1, length - 1), (at - first).astype(np.float32)
+    def nearest(length: int, wanted: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int32]]:
+        steps = np.rint(np.arange(wanted) * (32 * length / wanted)).astype(np.intp)
+        first = steps >> 5
+        return first.clip(0, length - 1), (first + 1).clip(0, length - 1), (steps & 31).astype(np.int32)
 
     left, right, across = nearest(pixels.shape[1], width)
     above, below, down = nearest(pixels.shape[0], height)
     across = across.reshape(-1, *[1] * (pixels.ndim - 2))
     resized = np.empty((height, width, *pixels.shape[2:]), np.uint8)
-    for row, (first, second, part) in enumerate(zip(above, below, down)):
-        lines = [line[left] * (1 - across) + line[right] * across for line in (pixels[first], pixels[second])]
-        resized[row] = np.rint(lines[0] * (1 - part) + lines[1] * part)
+    for row, (upper, lower, part) in enumerate(zip(above, below, down)):
+        lines = [pixels[line, left] * (32 - across) + pixels[line, right] * across for line in (upper, lower)]
+        resized[row] = lines[0] * (32 - part) + lines[1] * part + 512 >> 10
     return resized
+
+
+def _neighbours(length: int, wanted: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.int32]]:
+    """Return for each new pixel of a side: the old one before it, also beyond the edge; both neighbours that there are; and their shares."""
+    at = ((np.arange(wanted) + 0.5) * (length / wanted) - 0.5).astype(np.float32)
+    before = np.floor(at).astype(np.intp)
+    part = at - before.astype(np.float32)
+    shares = np.rint(np.stack([1 - part, part]) * np.float32(2048)).astype(np.int32)
+    return before, before.clip(0, length - 1), (before + 1).clip(0, length - 1), shares

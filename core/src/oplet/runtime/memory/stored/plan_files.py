@@ -44,6 +44,7 @@ __all__ = [
     "find_plan",
     "keep_plan",
     "note_opened",
+    "packages_of",
     "settings_of",
     "stores_plans",
 ]
@@ -78,11 +79,18 @@ def settings_of(manager: PluginManager, prefer: Preference) -> str | None:
     plugins = [(i.name, i.distribution, i.version, i.module, i.state == "blocked") for i in manager.outline()]
     variables = sorted(item for item in os.environ.items() if item[0].startswith("OPLET_"))
     python = sys.version, sys.implementation.cache_tag, sys.prefix, sys.byteorder, sys.flags.optimize
-    return repr((python, np.__version__, __file__, plugins, recipe, prefer, variables))
+    # Also where archives date all files alike, no other version reads what this one has written.
+    version = sys.modules[_package(__name__)].__version__
+    return repr((python, np.__version__, version, __file__, plugins, recipe, prefer, variables))
 
 
 def _package(module: str) -> str:
     return module.partition(".")[0]
+
+
+def packages_of(manager: PluginManager) -> set[str]:
+    """Return the names of the top-level packages of all plugins that may load."""
+    return {_package(plugin.module) for plugin in manager.outline() if plugin.state != "blocked"}
 
 
 def _file_of(package: str) -> str:
@@ -106,12 +114,9 @@ def all_sources(manager: PluginManager) -> list[Stamp] | None:
     Args:
         manager: the plugins.
     """
-    wanted = {_package(__name__)}
-    for plugin in manager.outline():
-        if plugin.state != "blocked":
-            if plugin.state != "loaded" or plugin.noted:
-                return None
-            wanted.add(_package(plugin.module))
+    if any(plugin.state != "loaded" or plugin.noted for plugin in manager.outline() if plugin.state != "blocked"):
+        return None
+    wanted = {_package(__name__), *packages_of(manager)}
     found: set[Stamp] = set()
     for name, module in list(sys.modules.items()):
         if module is None or _package(name) not in wanted:

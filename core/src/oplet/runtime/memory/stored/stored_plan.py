@@ -19,11 +19,10 @@ from oplet.ops.serving.joining import Places, storable
 from oplet.ops.shared_values import address_of
 from oplet.ops.tensor import Allocation, Tensor, numpy_dtype
 from oplet.plugins.selection import Preference
-from oplet.records import Row
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.runtime.memory.arrays import aligned_bytes
 from oplet.runtime.memory.remembered import MOST_BYTES as MOST_LEFT
-from oplet.runtime.memory.remembered import is_plain, leave, may_leave, take
+from oplet.runtime.memory.remembered import Left, is_plain, leave, may_leave, take
 from oplet.runtime.memory.stored.plan_files import (
     MOST_BYTES,
     PlanFile,
@@ -34,6 +33,7 @@ from oplet.runtime.memory.stored.plan_files import (
     find_plan,
     keep_plan,
     note_opened,
+    packages_of,
     settings_of,
     stores_plans,
 )
@@ -77,9 +77,8 @@ class StoredPlans:
                 self._find(self._name)
 
     def _find(self, name: PlanName) -> None:
-        left = take(self._model, name.settings)
-        if isinstance(left, _LeftPlan):
-            self._found = left.plan
+        self._found = take(self._model, name.settings)
+        if self._found is not None:
             return
         found = find_plan(name)
         self._model.release_pages()
@@ -138,13 +137,14 @@ class StoredPlans:
         is_as_the_file = len(subgraphs) == 1 and subgraph.generation == 1 and not self._model.lazy_root.external_buffers
         if not is_as_the_file or not is_plain(subgraph, resources) or not note_opened(name):
             return
-        # The packages whose kernels have made it; others have a say in which kernels serve, and are told by their sources.
         kernels = [node.registration for node in subgraph.nodes]
         packages = files_of({kernel.provenance.module.partition(".")[0] for kernel in kernels if kernel is not None})
         stamps = all_sources(self._manager)
         facts = _facts(subgraph, load(), name.model) if stamps and all(packages.values()) else None
         if facts is not None:
             told, memory = facts
+            # The other plugins have a say in which kernels serve, and in what these compute.
+            packages |= files_of(packages_of(self._manager))
             keep_plan(name, {"sources": stamps, "packages": packages, **told}, memory)
 
 
@@ -201,18 +201,6 @@ def _facts(subgraph: Subgraph, as_in_file: Sequence[Tensor], model: NDArray[np.u
         ],
     }
     return facts, thunks.memory
-
-
-class _LeftPlan(Row):
-    """A plan from disk that a dropped interpreter has left to the next one in this process (see `remembered.Left`)."""
-
-    plan: StoredPlan
-    nbytes: int
-    since: float
-    closed: bool = False
-
-    def discard(self) -> None:
-        """Do nothing: the plan has no reference cycles, so that Python frees it at once."""
 
 
 class StoredPlan:
@@ -294,8 +282,11 @@ class StoredPlan:
         if nbytes > MOST_LEFT:
             return False
         self._before.clear()
-        leave(self._model, self._settings, _LeftPlan(self, nbytes, time.monotonic()))
+        leave(self._model, self._settings, Left(self, nbytes, time.monotonic()))
         return True
+
+    def discard(self) -> None:
+        """Do nothing: the plan has no reference cycles, so that Python frees it at once."""
 
     def _change(self, tensor: Tensor, shape: Any, type: int, allocation: Allocation, compute: Callable[[], None]) -> None:
         """Set a tensor's shape, type and allocation as the plan has them; a computed constant calls `compute` when it is read."""

@@ -18,7 +18,7 @@ __all__ = ["FLATBUFFERS", "PACKAGES", "core_packages", "cut_core", "strip_source
 
 #: The packages of this project that a build takes modules of, and the distributions that bring them.
 PACKAGES = {
-    "oplet": "oplet",
+    "oplet": "oplet-core",
     "oplet_build": "oplet-build",
     "oplet_predictor": "oplet-predictor",
     "oplet_tools": "oplet-tools",

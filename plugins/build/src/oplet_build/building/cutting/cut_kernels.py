@@ -158,7 +158,7 @@ def _packages(chosen: Iterable[Kernel], owners: Mapping[str, str]) -> list[Packa
     while waiting:
         texts = found[waiting.pop()].texts
         for top in owners.keys() - found.keys():
-            if re.search(rf"\b{top}\b", texts):
+            if top in texts and re.search(rf"\b{top}\b", texts):
                 with suppress(BuildError):  # then it stays a requirement
                     mentioned = find_package(top)
                     if not mentioned.libraries:

@@ -108,8 +108,8 @@ def make_payload(
         core=core,
         kernels=kernels,
         models=_named(models) if with_models else {},
-        requires=_requires(cut, models, sources["oplet"]),
-        sources=tuple(_with_licence(source, sources["oplet"]) for source in sources.values()),
+        requires=_requires(cut, models, sources["oplet-core"]),
+        sources=tuple(_with_licence(source, sources["oplet-core"]) for source in sources.values()),
     )
 
 

@@ -21,6 +21,9 @@ from oplet_build.selection.generated_files import file_labels
 
 __all__ = ["CoreParts", "platform_tag", "requirements", "write_wheel"]
 
+#: What every wheel of kernels requires.
+_CORE = "oplet-core"
+
 _PROJECT = """[build-system]
 requires = ["hatchling>=1.27"]
 build-backend = "hatchling.build"
@@ -207,7 +210,9 @@ def _license(cut: CutPackage) -> str:
 
 
 def requirements(cut: CutPackage) -> list[str]:
-    """Return the requirements of the source packages, except those on one another; oplet is always among them."""
+    """Return the requirements of the source packages, except those on one another; the core is always among them, alone where a package
+    asks for `oplet`, which would bring all built-in operators.
+    """
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
@@ -216,10 +221,12 @@ def requirements(cut: CutPackage) -> list[str]:
     for source in cut.sources:
         for text in source.requires:
             requirement = Requirement(text)
+            if requirement.name == "oplet":
+                requirement.name, requirement.extras = _CORE, set()
             if canonicalize_name(requirement.name) not in own:
                 found[str(requirement)] = canonicalize_name(requirement.name)
-    if "oplet" not in found.values():
-        found["oplet"] = "oplet"
+    if _CORE not in found.values():
+        found[_CORE] = _CORE
     return sorted(found)
 
 

@@ -27,7 +27,8 @@ class PictureRules(NamedTuple):
         size: height and width for dimensions that the input leaves free; None if they are not said.
         resize: how a picture of other proportions is fitted, as `Preprocessing.resize`; "" if it is not said.
         fill: the pixels that are added.
-        filter: how pixels are resized, as `Preprocessing.filter`, or "linear" for that between the nearest four; "" if it is not said.
+        filter: how pixels are resized, as `Preprocessing.filter`, "linear" for that between the nearest four, or "corner" for that
+            of MediaPipe; "" if it is not said.
         source: who says it, in words.
     """
 
@@ -67,7 +68,7 @@ def picture_rules_of(model: Model, subgraph: int, position: int) -> PictureRules
     if isinstance(content, ImageProperties):
         size = content.default_size
         fixed = (size.height, size.width) if size is not None and size.height and size.width else None
-        rules = PictureRules(normalization, content.color_space == ColorSpaceType.GRAYSCALE, fixed)
+        rules = PictureRules(normalization, content.color_space == ColorSpaceType.GRAYSCALE, fixed, filter="corner")
     if exported is None:
         return rules
     square = exported.size is None or exported.size[0] == exported.size[1]

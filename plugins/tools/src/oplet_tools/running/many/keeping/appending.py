@@ -17,6 +17,10 @@ __all__ = ["AppendedFile", "move_into_place", "remove_folder"]
 #: Seconds between two synchronizations with the disk: what a loss of power may cost. The end of the process costs nothing.
 _SYNC_SECONDS = 0.5
 
+#: The byte that is locked on Windows, where nobody can read it meanwhile, this process through another handle neither: beyond what is
+#: written, as far as the C library's 32 bits reach.
+_LOCKED = 0x7FFF_FFFE
+
 
 class AppendedFile:
     """A file that one process appends to; it is created unless it exists, and locked. A symbolic link is refused.
@@ -143,6 +147,7 @@ def _lock(handle: int, path: str) -> None:
         if sys.platform == "win32":
             import msvcrt
 
+            os.lseek(handle, _LOCKED, os.SEEK_SET)
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         else:
             import fcntl

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import TensorError
-from oplet.texts import shown
+from oplet.schema.naming import shown
 from oplet.toolkit import atomic_write
 from oplet_tools.running.many.keeping.results import OutputForm, Record, Records
 from oplet_tools.running.many.reading.arrow_tables import arrow_needs

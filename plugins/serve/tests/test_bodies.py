@@ -1,0 +1,54 @@
+"""The bytes of all requests under way: bounded together, and given back."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+
+import grpc
+import numpy as np
+import pytest
+from plugins.serve.tests.models import mirror
+from plugins.serve.tests.serving import message, served
+from tests.children import LONG
+
+from oplet_serve.doors.bounds import Bodies
+from oplet_serve.refusals import Refusal
+
+
+def test_a_share_is_given_back_however_its_request_ends() -> None:
+    bodies = Bodies(10)
+    with bodies.share() as first:
+        first.add(4)
+        with bodies.share() as second:
+            second.add(5)
+            with pytest.raises(Refusal, match="have 9 bytes, and may have 10") as caught:
+                second.add(2)
+        assert (caught.value.status_code, bodies.held) == (413, 4)
+        first.add(6)
+    assert bodies.held == 0
+
+
+@pytest.mark.environment
+def test_bodies_that_come_leave_no_room_for_others_until_they_are_gone(tmp_path: Path) -> None:
+    (tmp_path / "floor.tflite").write_bytes(mirror(np.float32, [1, 4], [-1, 4]))
+    tensor = {"name": "x", "datatype": "FP32", "shape": [800, 4], "data": [1.5] * 3200}
+    rows = message("floor", "x", "FP32", np.ones((1000, 4), np.float32))
+    head = b"POST /v2/models/floor/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n"
+    with served(tmp_path, "--max-request-bytes", 20_000, "--max-bodies-bytes", 30_000) as server:
+        assert server.infer("floor", inputs=[tensor])[0] == 200
+        with socket.create_connection(("127.0.0.1", server.http_port)) as slow:
+            slow.sendall(head + b" " * 19_000)
+            end = time.monotonic() + LONG
+            while (answer := server.infer("floor", inputs=[tensor]))[0] == 200 and time.monotonic() < end:
+                time.sleep(0.05)
+            assert answer[0] == 413
+            assert "All requests under way have" in answer[1]["error"]
+            error = server.call("ModelInfer", rows)
+            assert isinstance(error, grpc.RpcError)
+            assert (error.code().name, "under way" in error.details()) == ("RESOURCE_EXHAUSTED", True)
+        while (answer := server.infer("floor", inputs=[tensor]))[0] != 200 and time.monotonic() < end:
+            time.sleep(0.05)
+        assert answer[0] == 200
+        assert server.call("ModelInfer", rows).model_name == "floor"

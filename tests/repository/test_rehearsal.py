@@ -1,0 +1,66 @@
+"""The rehearsal of a release takes a stranger's first steps with what was built, and fails where they fail."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tests.wheelhouse import wheel
+
+rehearsal = pytest.importorskip("scripts.rehearsal", reason="pip install cyclonedx-python-lib", exc_type=ImportError)
+
+
+def row(**said: object) -> object:
+    return rehearsal.Row("3.11.7", "core", "a model answers", "ok", 0.31)._replace(**said)
+
+
+def test_the_table_says_what_was_done_how_it_went_and_what_came_with_it() -> None:
+    installed = row(step="pip install oplet", packages=("numpy==2.4.6", "oplet==1", "oplet-core==1"), megabytes=61.84)
+    text = rehearsal.table([installed, row(said="sees\nseven")])
+    head, first, second = (line.split("  ") for line in text.splitlines())
+    assert [word.strip() for word in head if word][:4] == ["Python", "steps", "step", "verdict"]
+    assert [word.strip() for word in first if word] == ["3.11.7", "core", "pip install oplet", "ok", "0.3", "2+1", "61.8"]
+    assert [word.strip() for word in second if word] == ["3.11.7", "core", "a model answers", "ok", "0.3", "sees seven"]
+
+
+def test_a_file_that_an_index_would_refuse_is_told(tmp_path: Path) -> None:
+    pytest.importorskip("twine", reason="pip install twine")
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core" / "oplet_core-0.1.0-py3-none-any.whl").write_bytes(b"no archive")
+    assert "not a zip file" in rehearsal.check(tmp_path)
+
+
+@pytest.mark.environment
+def test_a_stranger_installs_oplet_and_the_command_and_the_core_alone_says_what_it_lacks(tmp_path: Path) -> None:
+    pytest.importorskip("twine", reason="pip install twine")
+    rehearsal.build(tmp_path / "dist", ["core", "metapackage", "builtin_ops", "predictor", "tools"])
+    assert rehearsal.main([str(tmp_path), "--built", "--steps", "oplet", "core"]) == 0, (tmp_path / "rehearsal.txt").read_text()
+    told = json.loads((tmp_path / "rehearsal.json").read_text("utf-8"))
+    assert len(told["files"]) == 10
+    assert {each["verdict"] for each in told["rows"]} == {"ok"}
+    ours = {
+        (each["steps"], each["step"]): {name.partition("==")[0] for name in each["packages"] if name.startswith("oplet")}
+        for each in told["rows"]
+    }
+    assert ours["oplet", "pip install oplet"] == {"oplet", "oplet-builtin-ops", "oplet-core"}
+    assert ours["oplet", "pip install oplet[cli]"] == {"oplet-predictor", "oplet-tools"}
+    assert ours["core", "pip install oplet-core"] == {"oplet-core"}
+    [sentence] = [each["said"] for each in told["rows"] if each["step"] == "the sentence"]
+    assert "pip install " in sentence
+    assert "oplet-builtin-ops" in sentence
+
+
+@pytest.mark.environment
+def test_a_package_of_the_project_from_elsewhere_is_a_failure_and_ends_the_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rehearsal.build(tmp_path / "dist", ["core", "metapackage"])
+    rehearsal.index(tmp_path)
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheel("builtin_ops").parent))
+    with rehearsal.served(tmp_path) as address:
+        [taken] = rehearsal.walk(sys.executable, address, ["oplet"])
+    assert taken.verdict == "failed"
+    assert taken.said.startswith("not of this rehearsal: file:")
+    assert "builtin_ops" in taken.said
