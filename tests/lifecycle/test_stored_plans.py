@@ -30,9 +30,8 @@ from oplet import (
 )
 from oplet.errors import InvokeError, OpletError, StateError, TensorError
 from oplet.runtime.memory import remembered
-from oplet.runtime.memory.stored import dependencies, plan_files, stored_plan
-from oplet.runtime.memory.stored.dependencies import STORE_VARIABLE, are_unchanged
-from oplet.runtime.memory.stored.plan_files import PlanName, note_opened
+from oplet.runtime.memory.stored import plan_files, stored_plan
+from oplet.runtime.memory.stored.plan_files import STORE_VARIABLE, PlanName, are_unchanged, note_opened
 from oplet.schema.options import AddOptions, Conv2DOptions, GatherOptions
 
 need_stored_plans()
@@ -576,7 +575,7 @@ def test_another_thread_is_refused_while_one_has_it() -> None:
 
 
 def test_sources_that_changed_make_a_plan_worthless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dependencies, "_SECONDS", -1.0)
+    monkeypatch.setattr(plan_files, "_SECONDS", -1.0)
     package = tmp_path / "a_package"
     package.mkdir()
     source = package / "__init__.py"

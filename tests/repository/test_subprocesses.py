@@ -139,7 +139,7 @@ def test_only_one_module_writes_files() -> None:
     [temporary] = found.pop(str(ROOT / "plugins/native_ops/src/oplet_native_ops/shim/opening.py"))
     assert temporary.startswith("tempfile.NamedTemporaryFile(")
     # Files of folders that only the user may write: notes of fixed places.
-    [cached] = found.pop("oplet/model/files/own_folder.py")
+    [cached] = found.pop("oplet/model/files/cache_folder.py")
     assert cached.startswith("os.open(path, flags | _SAFELY, 384)")
     # A program's own file, written or read from some byte on, as it asks LiteRT's functions of these names to.
     asked = found.pop(str(ROOT / "plugins/tools/src/oplet_tools/behind/stand_ins/tools/mmap_utils.py"))

@@ -17,7 +17,7 @@ from __future__ import annotations
 _HOMES = {
     # Files: safely read, safely written.
     "FOLDER_VARIABLE": "oplet.model.files.cache_folder",
-    "OwnFolder": "oplet.model.files.own_folder",
+    "OwnFolder": "oplet.model.files.cache_folder",
     "TEXT_BYTES": "oplet.model.files.regular_files",
     "atomic_write": "oplet.model.files.atomic_write",
     "cache_folder": "oplet.model.files.cache_folder",
@@ -45,7 +45,7 @@ _HOMES = {
     "PACKED_BITS": "oplet.model.save.sizes",
     "bytes_of": "oplet.ops.serving.work",
     "numpy_dtype": "oplet.ops.tensor",
-    "quantization_details": "oplet.runtime.describe.details",
+    "quantization_details": "oplet.runtime.describe.descriptions",
     "read_strings": "oplet.ops.strings",
     "string_array": "oplet.ops.strings",
     "tensor_type": "oplet.ops.tensor",
@@ -91,7 +91,7 @@ _HOMES = {
     "inline_alike": "oplet.access",
     "node_error": "oplet.runtime.describe.node_errors",
     "profiled": "oplet.access",
-    "single_threaded_blas": "oplet.runtime.threads.numpy_settings",
+    "single_threaded_blas": "oplet.runtime.threads.blas",
     "unshare_plan": "oplet.access",
 }
 

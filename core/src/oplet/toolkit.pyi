@@ -16,9 +16,9 @@ from oplet.model.files.atomic_write import check_target as check_target
 from oplet.model.files.atomic_write import is_special as is_special
 from oplet.model.files.atomic_write import permissions as permissions
 from oplet.model.files.cache_folder import FOLDER_VARIABLE as FOLDER_VARIABLE
+from oplet.model.files.cache_folder import OwnFolder as OwnFolder
 from oplet.model.files.cache_folder import cache_folder as cache_folder
 from oplet.model.files.mapping import map_file as map_file
-from oplet.model.files.own_folder import OwnFolder as OwnFolder
 from oplet.model.files.regular_files import TEXT_BYTES as TEXT_BYTES
 from oplet.model.files.regular_files import open_file as open_file
 from oplet.model.files.regular_files import read_file as read_file
@@ -60,7 +60,7 @@ from oplet.plugins.plugin import PluginInfo as PluginInfo
 from oplet.plugins.selection import Preference as Preference
 from oplet.plugins.selection import normalised as normalised
 from oplet.runtime.delegation.decompositions import idle_decompositions as idle_decompositions
-from oplet.runtime.describe.details import quantization_details as quantization_details
+from oplet.runtime.describe.descriptions import quantization_details as quantization_details
 from oplet.runtime.describe.explain import NodeReport as NodeReport
 from oplet.runtime.describe.node_errors import node_error as node_error
 from oplet.runtime.describe.profiler import Event as Event
@@ -68,4 +68,4 @@ from oplet.runtime.loading import manager_of as manager_of
 from oplet.runtime.loading import unpack as unpack
 from oplet.runtime.memory.buffer_handles import ensure_readable as ensure_readable
 from oplet.runtime.subgraph import Subgraph as Subgraph
-from oplet.runtime.threads.numpy_settings import single_threaded_blas as single_threaded_blas
+from oplet.runtime.threads.blas import single_threaded_blas as single_threaded_blas

@@ -12,8 +12,7 @@ from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registr
 from oplet.errors import CancelledError, DeadlineError, LimitError
 from oplet.ops.checkpoint import current_meter
 from oplet.runtime.threads import workers as runtime_workers
-from oplet.runtime.threads.blas import SINGLE_THREADED, SingleThreaded, find_openblas
-from oplet.runtime.threads.numpy_settings import KernelNumpySettings
+from oplet.runtime.threads.blas import SINGLE_THREADED, KernelNumpySettings, SingleThreaded, find_openblas
 from oplet.runtime.threads.workers import Workers
 from oplet_testing import Spec, one_op_model
 

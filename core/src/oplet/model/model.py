@@ -16,7 +16,7 @@ from oplet.ops.shared_values import SharedValues, values_of_bytes
 from oplet.schema import tables
 from oplet.schema.columns import LazyTables
 from oplet.schema.enums import BuiltinOperator
-from oplet.schema.naming import shown
+from oplet.texts import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oplet.errors import ModelError
 from oplet.schema import tables
 from oplet.schema.decode import decode
-from oplet.schema.naming import shown
+from oplet.texts import shown
 
 __all__ = ["SCHEMA_VERSION", "decoded"]
 

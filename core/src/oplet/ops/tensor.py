@@ -14,8 +14,8 @@ from oplet.ops.ensure import EnsureError
 from oplet.ops.shared_values import Array, Computed
 from oplet.records import Row
 from oplet.schema.enums import TensorType
-from oplet.schema.naming import shown
 from oplet.schema.tables import SparsityParameters
+from oplet.texts import shown
 
 __all__ = ["Allocation", "Array", "Quantization", "Tensor", "TensorBuilder", "numpy_dtype", "tensor_type"]
 

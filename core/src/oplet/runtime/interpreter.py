@@ -14,16 +14,14 @@ import numpy as np
 
 from oplet.errors import StateError, TensorError, text_of
 from oplet.runtime.delegation.applied import AppliedDelegates
-from oplet.runtime.describe.descriptions import Descriptions
-from oplet.runtime.describe.details import only_signature
+from oplet.runtime.describe.descriptions import Descriptions, only_signature
 from oplet.runtime.execution.loaded_model import LoadedModel, stored_plans_of, verify_once
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session, resolver_of
 from oplet.runtime.limits import USUAL, Limits
 from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
-from oplet.runtime.memory.values import check_strict
-from oplet.runtime.memory.variables import Variables
+from oplet.runtime.memory.values import Variables, check_strict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -24,7 +24,7 @@ from oplet.records import Row
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
-from oplet.schema.naming import shown
+from oplet.texts import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,18 +1,102 @@
 """Cache folder: what takes long to compute is kept there between runs, such as choices of engines and plans.
 
-What is read back is trusted, and plans decide what is run; so the folder is one of the user's own.
+What is read back is trusted, and plans decide what is run; so the folder is one of the user's own: a file
+counts only if nobody else can have written it, and lies in a folder to which nobody else may add one.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
 
-from oplet.model.files.own_folder import OwnFolder
+__all__ = ["FOLDER_VARIABLE", "CacheFolder", "OwnFolder", "cache_folder"]
 
-__all__ = ["FOLDER_VARIABLE", "CacheFolder", "cache_folder"]
+
+#: A link is not followed, and a pipe not waited for.
+_SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+class OwnFolder:
+    """A folder whose files only the user can write.
+
+    Args:
+        path: the folder's path; the folder may be there or not.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = os.fspath(path)
+
+    @property
+    def path(self) -> str:
+        """Its path."""
+        return self._path
+
+    def make(self) -> None:
+        """Make the folder, for the user alone, unless it is there.
+
+        Raises:
+            OSError: it cannot be made, or what is there is a link, no folder, or one into which somebody else may write (`EPERM`).
+        """
+        with suppress(FileExistsError):
+            os.mkdir(self.path, 0o700)  # a umask takes rights away only
+        self._own()
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a file of the folder for reading.
+
+        Raises:
+            OSError: there is none, or it is a link, no regular file, or one that somebody else may have written (`EPERM`).
+        """
+        return open(self._opened(name, os.O_RDONLY), "rb")
+
+    def update(self, name: str) -> BinaryIO:
+        """Open a file of the folder for reading and writing; it is created, empty, if it does not exist.
+
+        Raises:
+            OSError: as for `open`, or it cannot be written.
+        """
+        self.make()
+        return open(self._opened(name, os.O_RDWR | os.O_CREAT), "r+b")
+
+    @contextmanager
+    def replace(self, name: str) -> Iterator[BinaryIO]:
+        """Context manager with a file that replaces the one of this name as a whole when the block ends without an exception.
+
+        Raises:
+            OSError: it cannot be written, or somebody else may write into the folder.
+        """
+        from oplet.model.files.atomic_write import atomic_write  # late, as most processes only read
+
+        self.make()
+        with atomic_write(os.path.join(self._own(), name), mode=0o600) as file:
+            yield file
+
+    def _own(self) -> str:
+        path = self.path
+        status = os.lstat(path)
+        if not stat.S_ISDIR(status.st_mode) or not _is_own(status):
+            raise PermissionError(errno.EPERM, "it is no folder into which the user alone may write", path)
+        return path
+
+    def _opened(self, name: str, flags: int) -> int:
+        path = os.path.join(self._own(), name)
+        number = os.open(path, flags | _SAFELY, 0o600)
+        status = os.fstat(number)
+        if stat.S_ISREG(status.st_mode) and _is_own(status):
+            return number
+        os.close(number)
+        raise PermissionError(errno.EPERM, "it is no file that the user alone may write", path)
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Return whether only the user can write the file or into the folder; the administrator can do so anyway."""
+    return not hasattr(os, "geteuid") or (status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022)
+
 
 #: The environment variable that names oplet's cache folder.
 FOLDER_VARIABLE = "OPLET_CACHE_DIR"

@@ -11,7 +11,7 @@ import weakref
 
 from oplet.errors import LimitError, ModelError
 from oplet.ops.shared_values import SharedValues
-from oplet.schema.naming import shown
+from oplet.texts import shown
 
 __all__ = ["MappedFile", "ensure_not_truncated", "map_file", "open_regular"]
 

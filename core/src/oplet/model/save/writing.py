@@ -23,7 +23,7 @@ from oplet.model.trailing_data import is_archive, relocated, trailing_bytes
 from oplet.schema import tables
 from oplet.schema.decode import extent
 from oplet.schema.encode import PADDING, encode_pieces
-from oplet.schema.naming import shown
+from oplet.texts import shown
 
 if TYPE_CHECKING:
     from oplet.model.source import Bytes, ModelSource

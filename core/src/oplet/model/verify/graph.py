@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
 from functools import cached_property
+from typing import Any
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
-from oplet.model.verify.options import unknown_member
 from oplet.schema import tables
 from oplet.schema.columns import as_lazy_tables
 from oplet.schema.enums import BuiltinOperator, TensorType
-from oplet.schema.naming import shown
+from oplet.schema.table import Table
+from oplet.texts import shown
 
-__all__ = ["verify_graph"]
+__all__ = ["unknown_member", "verify_graph"]
+
 
 #: Types whose elements are objects, which plain memory cannot be.
 _OBJECTS = frozenset({TensorType.STRING, TensorType.RESOURCE, TensorType.VARIANT})
@@ -219,3 +222,28 @@ def _path(start: int, first: int, reads_from: Callable[[int], Sequence[int]]) ->
                 came_from[source] = node
                 waiting.append(source)
     return None
+
+
+_ENUMS: dict[type[Table], tuple[tuple[str, type[IntEnum]], ...]] = {}
+
+
+def unknown_member(options: Table) -> str | None:
+    """Describe the first field of a node's options whose number its enumeration does not have; None if there is none."""
+    cls: Any = type(options)
+    for name, known in _enums(cls):
+        value = getattr(options, name)
+        if type(value) is int:  # a known number is decoded to a member
+            return (
+                f"has {cls.__name__} with {name} {value}, which is not one of {known.__name__}; this schema knows "
+                f"{', '.join(f'{int(member)} ({member.name})' for member in known)}."
+            )
+    return None
+
+
+def _enums(cls: type[Table]) -> tuple[tuple[str, type[IntEnum]], ...]:
+    """Return the fields of an options table that are enumerations, with their types."""
+    enums = _ENUMS.get(cls)
+    if enums is None:
+        enums = tuple((field.name, field.enum) for field in cls.fields if field.kind == "scalar" and field.enum is not None)
+        _ENUMS[cls] = enums
+    return enums

@@ -18,7 +18,7 @@ from oplet.ops.strings import string_offsets
 from oplet.schema import tables
 from oplet.schema.columns import Columns, LazyTables, Vectors
 from oplet.schema.enums import TensorType
-from oplet.schema.naming import shown
+from oplet.texts import shown
 
 __all__ = ["TensorRules"]
 

@@ -1,22 +1,158 @@
 """Verification of a whole model before anything runs: the rules of the format beyond the structure of FlatBuffers.
 
-It is one pass over the tables, linear in the size of the file. Kernels check what they require of their nodes.
+Signatures and calls of other subgraphs are checked here, tensors and graphs in modules of their own. It is one pass over the tables, linear
+in the size of the file. Kernels check what they require of their nodes.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
 from oplet.errors import ModelError
 from oplet.model.model import Model
-from oplet.model.verify.calls import verify_calls
+from oplet.model.reachability import named_calls
 from oplet.model.verify.graph import verify_graph
-from oplet.model.verify.signatures import verify_signatures
 from oplet.model.verify.tensor import TensorRules
 from oplet.schema import tables
 from oplet.schema.columns import as_lazy_tables
 from oplet.schema.enums import BuiltinOperator
-from oplet.schema.naming import shown
+from oplet.schema.options import CallOnceOptions, IfOptions, WhileOptions
+from oplet.texts import shown
 
-__all__ = ["verify"]
+if TYPE_CHECKING:
+    from oplet.model.model import Model
+
+__all__ = ["named_tensors", "signature_faults", "stale_names", "verify", "verify_calls", "verify_signatures"]
+
+
+def verify_signatures(root: tables.Model) -> None:
+    """Check the rules of signatures that, when broken, make LiteRT refuse the model or crash.
+
+    Raises:
+        ModelError: a signature has no key, or belongs to no subgraph.
+    """
+    count = len(root.subgraphs or [])
+    for signature in root.signature_defs or []:
+        key = signature.signature_key
+        if key is None:
+            raise ModelError("Missing exported method name for SignatureDef. A signature of the model has no key.")
+        if signature.subgraph_index >= count:
+            raise ModelError(f"Signature '{shown(key)}' refers to subgraph {signature.subgraph_index}; the model has {count}.")
+
+
+def named_tensors(entries: Sequence[tables.TensorMap] | None) -> dict[str, int]:
+    """Map the names in a signature to tensor indices, sorted by name. Entries without a name are ignored; of equal names the last
+    one counts.
+    """
+    found = {entry.name: entry.tensor_index for entry in entries or [] if entry.name is not None}
+    return dict(sorted(found.items()))
+
+
+def stale_names(signature: tables.SignatureDef, tensors: int) -> list[str]:
+    """Describe the entries of a signature that name tensors which its subgraph does not have.
+
+    Args:
+        tensors: the number of tensors of the subgraph.
+    """
+    return [
+        f"its {role} '{shown(name)}' at tensor {index}"
+        for role, entries in (("input", signature.inputs), ("output", signature.outputs))
+        for name, index in named_tensors(entries).items()
+        if index >= tensors
+    ]
+
+
+def signature_faults(model: Model) -> Iterator[str]:
+    """Yield a sentence on each signature that cannot be used, with the reason."""
+    seen: set[str] = set()
+    subgraphs = model.lazy_root.subgraphs or []
+    for signature in model.lazy_root.signature_defs or []:
+        key = signature.signature_key or ""
+        if key in seen:
+            yield f"There are two signatures '{shown(key)}', of which the first counts."
+        seen.add(key)
+        tensors = len(subgraphs[signature.subgraph_index].tensors or [])
+        if stale := stale_names(signature, tensors):
+            yield (
+                f"Signature '{shown(key)}' has {' and '.join(stale)}, and its subgraph has {tensors} tensors: it cannot be run, the "
+                "rest of the model can."
+            )
+        for role, entries in (("inputs", signature.inputs), ("outputs", signature.outputs)):
+            names = [entry.name for entry in entries or []]
+            if None in names:
+                yield f"Signature '{shown(key)}' has {role} without a name, which nobody can ask for."
+            for name, count in Counter(name for name in names if name is not None).items():
+                if count > 1:
+                    yield f"Signature '{shown(key)}' has {count} {role} called '{shown(name)}', of which the last counts."
+
+
+#: Options whose subgraphs must exist. Those of StableHLO operators may be missing, as a delegate may not need them.
+_ALWAYS = (CallOnceOptions, IfOptions, WhileOptions)
+#: Fields, of CALL and STABLEHLO_CUSTOM_CALL, that are looked at only where such a node is prepared.
+_LATE = ("subgraph", "called_computations")
+
+
+def verify_calls(root: tables.Model) -> None:
+    """Check that subgraphs which nodes call exist, and that no calls are recursive.
+
+    Raises:
+        ModelError: a subgraph does not exist, or calls are recursive.
+    """
+    subgraphs = root.subgraphs or []
+    calls: list[list[int]] = []
+    for caller, subgraph in enumerate(subgraphs):
+        called: dict[int, None] = {}
+        operators = as_lazy_tables(subgraph.operators)
+        for field in ("builtin_options", "builtin_options_2"):
+            for number, table in enumerate(operators.column(field) if operators.has_field(field) else ()):
+                for role, index in () if table is None else named_calls(table):
+                    if role in _LATE:
+                        continue
+                    if 0 <= index < len(subgraphs):
+                        called[index] = None
+                    elif index >= 0 or isinstance(table, _ALWAYS):
+                        raise ModelError(
+                            f"Node {number} of {_label(root, caller)}: there is no subgraph {index} to call as {role.partition('_subgraph')[0]}; the model has "
+                            f"{len(subgraphs)}."
+                        )
+        calls.append(list(called))
+    _refuse_circles(root, calls)
+
+
+def _refuse_circles(root: tables.Model, calls: list[list[int]]) -> None:
+    """Find recursive calls by a search without Python recursion, as chains of calls can have any length.
+
+    Raises:
+        ModelError: calls are recursive.
+    """
+    done = [False] * len(calls)
+    for start in range(len(calls)):
+        if done[start]:
+            continue
+        chain, at = [start], {start: 0}
+        rest = [iter(calls[start])]
+        while chain:
+            callee = next(rest[-1], None)
+            if callee is None:
+                done[chain[-1]] = True
+                del at[chain.pop()]
+                rest.pop()
+            elif callee in at:
+                circle = [*chain[at[callee] :], callee]
+                names = " -> ".join(_label(root, index) for index in circle[:20]) + (" -> ..." if len(circle) > 20 else "")
+                raise ModelError(f"The subgraphs call each other in a circle: {names}; a call must not lead back to its caller.")
+            elif not done[callee]:
+                at[callee] = len(chain)
+                chain.append(callee)
+                rest.append(iter(calls[callee]))
+
+
+def _label(root: tables.Model, index: int) -> str:
+    name = (root.subgraphs or [])[index].name
+    return f"subgraph {index}" + (f" '{shown(name)}'" if name else "")
+
 
 _OPERATORS = frozenset(BuiltinOperator)
 #: The most nodes that a message lists.

@@ -9,7 +9,7 @@ from oplet.delegates.delegate import Delegate
 from oplet.errors import UnservedNodeError
 from oplet.ops.context import Node
 from oplet.ops.serving.provenance import Provenance
-from oplet.schema.naming import shown
+from oplet.texts import shown
 
 if TYPE_CHECKING:
     from oplet.plugins.manager import PluginManager

@@ -8,7 +8,7 @@ from oplet.errors import LimitError, OpletError, PrepareError, text_of
 from oplet.ops.context import Declined, EnsureError, Node
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator
-from oplet.schema.naming import shown
+from oplet.texts import shown
 
 __all__ = ["node_error"]
 

@@ -10,14 +10,14 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import CancelledError
-from oplet.model.verify.signatures import signature_faults
+from oplet.model.verify.verifier import signature_faults
 from oplet.ops.tensor import Allocation
 from oplet.runtime.execution.executor import Executor
 from oplet.runtime.loading import load_subgraph
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.letting_go import weakly
 from oplet.runtime.memory.remembered import remember_plan, take_plan
-from oplet.runtime.threads.numpy_settings import KernelNumpySettings
+from oplet.runtime.threads.blas import KernelNumpySettings
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class LoadedModel:
 
     def _resolve(self) -> None:
         """Find each node's registration (its kernel), and initialize it."""
-        from oplet.runtime.execution.fallback import initialize  # imported late, both: a plan from disk needs neither
+        from oplet.runtime.execution.binding import initialize  # imported late, both: a plan from disk needs neither
         from oplet.runtime.resolving import resolve_subgraphs
 
         model = self.session.model

@@ -1,8 +1,11 @@
-"""Checks of the values and shapes that callers pass for tensors."""
+"""Checks of the values and shapes that callers pass for tensors; and variables of a model, read and set by the program: what on-device
+training has learnt, without the model's signatures.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -10,12 +13,12 @@ from oplet.errors import StateError, TensorError, failures, text_of
 from oplet.ops.strings import string_array
 from oplet.ops.tensor import Tensor, tensor_type
 from oplet.schema.enums import TensorType
-from oplet.schema.naming import shown
+from oplet.texts import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["as_tensor_value", "check_strict"]
+__all__ = ["HeldVariable", "Variables", "as_tensor_value", "check_strict", "variables_of"]
 
 
 def as_tensor_value(tensor: Tensor, value: Any) -> NDArray[Any]:
@@ -109,3 +112,85 @@ def check_strict(tensor: Tensor, shape: tuple[int, ...]) -> None:
                 f"Attempting to resize dimension {dimension} of tensor {tensor.index} with value {now} to {wanted}. "
                 "ResizeInputTensorStrict only allows mutating unknown dimensions identified by -1."
             )
+
+
+#: The most names that a message lists.
+_LISTED = 10
+
+
+class HeldVariable(Protocol):
+    """A resource variable of a package: an object with these attributes, which its kernels read and write.
+
+    Attributes:
+        type: the type of its value.
+        value: its value; None until something is assigned.
+    """
+
+    type: TensorType
+    value: NDArray[Any] | None
+
+
+def variables_of(resources: Mapping[Any, Any]) -> dict[str, HeldVariable]:
+    """Return the variables of an interpreter, by name.
+
+    Args:
+        resources: the interpreter's resources (`Context.resources`). A package that keeps variables there has among them an object with a
+            method `resource_variables(resources)`, which returns them by their names.
+    """
+    found: dict[str, HeldVariable] = {}
+    for each in list(resources.values()):
+        if callable(named := getattr(each, "resource_variables", None)):
+            found.update(named(resources))
+    return found
+
+
+class Variables:
+    """The variables of an interpreter; a base of `Interpreter`, which has its runtime in `_runtime`."""
+
+    _runtime: Any
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Refuse to be pickled or copied, as a program that sends its interpreter to other processes meant something else."""
+        raise TypeError(
+            f"An interpreter cannot be pickled or copied: it holds memory, threads and kernels of this process. For {self._runtime.model.name} "
+            "make one in each process or thread, or use oplet.Predictor, which can be pickled and opens its own in each of them."
+        )
+
+    def reset_all_variables(self) -> None:
+        """Set all variable tensors to zero."""
+        self._runtime.reset_variables()
+
+    def get_variables(self) -> dict[str, NDArray[Any]]:
+        """Return copies of the model's resource variables (VAR_HANDLE) by name; those that nothing was assigned to are left out.
+
+        What a training signature has learnt is in them. Tensors that are variables are no resources: `get_tensor` reads them.
+        """
+        self._runtime.ensure_idle()
+        held = variables_of(self._runtime.session.resources)
+        return {name: np.array(each.value) for name, each in held.items() if each.value is not None}
+
+    def set_variables(self, values: Mapping[str, Any]) -> None:
+        """Set resource variables, as those that `get_variables` returned: the model goes on from there.
+
+        Args:
+            values: an array for each name, of the type and shape of the variable's value if it has one.
+
+        Raises:
+            TensorError: the model has no such variable, or a value is of another type or shape; nothing is set then.
+        """
+        self._runtime.ensure_idle()
+        held = variables_of(self._runtime.session.resources)
+        arrays = {name: np.array(value) for name, value in values.items()}
+        for name, array in arrays.items():
+            if name not in held:
+                known = ", ".join(f"'{shown(each)}'" for each in [*held][:_LISTED]) or "none"
+                raise TensorError(f"{self._runtime.model.name} has no variable '{shown(name)}'; it has {known}.")
+            now = held[name].value
+            if now is not None and (now.shape, now.dtype) != (array.shape, array.dtype):
+                raise TensorError(
+                    f"The variable '{shown(name)}' of {self._runtime.model.name} is of type {now.dtype} and shape {list(now.shape)}; it is "
+                    f"set to an array of {array.dtype} {list(array.shape)}."
+                )
+        types = {name: tensor_type(array.dtype) for name, array in arrays.items()}
+        for name, array in arrays.items():
+            held[name].type, held[name].value = types[name], array

@@ -23,8 +23,19 @@ from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.runtime.memory.arrays import aligned_bytes
 from oplet.runtime.memory.remembered import MOST_BYTES as MOST_LEFT
 from oplet.runtime.memory.remembered import Left, is_plain, leave, may_leave, take
-from oplet.runtime.memory.stored.dependencies import all_sources, are_unchanged, files_of, settings_of, stores_plans
-from oplet.runtime.memory.stored.plan_files import MOST_BYTES, PlanFile, PlanName, find_plan, keep_plan, note_opened
+from oplet.runtime.memory.stored.plan_files import (
+    MOST_BYTES,
+    PlanFile,
+    PlanName,
+    all_sources,
+    are_unchanged,
+    files_of,
+    find_plan,
+    keep_plan,
+    note_opened,
+    settings_of,
+    stores_plans,
+)
 from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import TensorType
 
