@@ -249,7 +249,7 @@ def prepare_claimed(outside: Context, inside: Context, node: Node) -> None:
         PrepareError: the node's kernel refuses it, or all kernels for the op decline it.
     """
     from oplet.ops.ensure import Declined
-    from oplet.runtime.execution.binding import fall_back, initialize_provider
+    from oplet.runtime.execution.fallback import fall_back, initialize_provider
     from oplet.runtime.execution.kernel_context import KernelContext
 
     if not isinstance(outside, KernelContext):

@@ -13,8 +13,8 @@ from oplet.ops.context import Node
 from oplet.ops.serving.registration import Registration
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.delegation.inlined_model import inlined_model
-from oplet.runtime.execution.binding import initialize
 from oplet.runtime.execution.executor import Executor
+from oplet.runtime.execution.fallback import initialize
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import BuiltinOperator, TensorType
 

@@ -88,7 +88,7 @@ class LoadedModel:
 
     def _resolve(self) -> None:
         """Find each node's registration (its kernel), and initialize it."""
-        from oplet.runtime.execution.binding import initialize  # imported late, both: a plan from disk needs neither
+        from oplet.runtime.execution.fallback import initialize  # imported late, both: a plan from disk needs neither
         from oplet.runtime.resolving import resolve_subgraphs
 
         model = self.session.model

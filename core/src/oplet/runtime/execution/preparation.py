@@ -14,8 +14,9 @@ from oplet.model.reachability import entry_subgraphs
 from oplet.ops.context import Declined, Node, UnfitError
 from oplet.ops.serving.absorbing import absorb
 from oplet.ops.tensor import Allocation, Tensor
-from oplet.runtime.execution.binding import bind_segment, fall_back, initialize_provider
+from oplet.runtime.execution.binding import bind_segment
 from oplet.runtime.execution.checks import check_inputs, check_prepared
+from oplet.runtime.execution.fallback import fall_back, initialize_provider
 from oplet.runtime.execution.folding import fold, is_folded, reads_folded_shapes
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.execution.session import Session
