@@ -100,7 +100,15 @@ def kept_array(array: Array, besides: int = 0) -> Array:
 
 
 def kept_copy(array: Array, besides: int = 0) -> Array:
-    """Return a copy of an array, counted as by `kept_array`, before it is made."""
+    """Return a copy of an array that a kernel keeps between runs, charged to the model's memory before it is made.
+
+    Args:
+        array: the array.
+        besides: bytes that are kept with it.
+
+    Raises:
+        LimitError: the model would keep more than its `Limits` allow.
+    """
     return _kept(array, besides, lambda: np.array(array))
 
 

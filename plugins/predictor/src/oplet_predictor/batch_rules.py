@@ -41,12 +41,12 @@ _FLOATS = {
 
 
 class Reads:
-    """A node that reads a batched tensor (its first dimension goes through the rows), prepared for one row; used by rules.
+    """What a batch rule is given to decide whether a node can run on several requests (rows) at once: the node, prepared for one row.
 
     Attributes:
         node: the node.
-        batched: the tensors that are batched.
-        varying: the constants whose values depend on the number of rows.
+        batched: all tensors of the graph whose first dimension is the batch.
+        varying: constants that are made anew for another number of rows, such as the shape that a RESHAPE gives.
     """
 
     def __init__(self, node: Node, batched: Collection[Tensor], varying: Collection[Tensor]) -> None:

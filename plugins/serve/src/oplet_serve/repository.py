@@ -38,7 +38,7 @@ def find_models(paths: Sequence[Path], signature: str | None = None) -> list[Fou
 
     Args:
         paths: .tflite files, and folders.
-        signature: the signature of all of them; then there are no other names.
+        signature: the signature of all of them; then no `x@signature` is added.
 
     Raises:
         ModelError: no model is found, a file cannot be opened, or two would have one name and version.

@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 
 def prepare_segments(context: Context, node: Node, outputs: int) -> int:
-    """Check a node's length, values and row splits; return the number of segments, each of which has `outputs` outputs.
+    """Check a node's length, values and row splits; return the number of segments, with `outputs` outputs each (not yet shaped).
 
     Raises:
         EnsureError: operands are missing, too many, or of a type that they may not have.

@@ -46,7 +46,7 @@ def bind_node(context: KernelContext, node: Node) -> Thunk:
 
     Raises:
         StateError: the node has no kernel, or its kernel has neither `bind` nor `invoke`.
-        PrepareError: `bind` fails.
+        PrepareError: `bind` fails for any other reason.
     """
     thunk = _bound(context, node)
     for tensor in node.outputs:

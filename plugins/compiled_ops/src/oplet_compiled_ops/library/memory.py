@@ -21,11 +21,11 @@ _LARGE = 1 << 15
 
 
 class Pointers(NamedTuple):
-    """Tells, among the arrays that a thunk keeps, that words of one are addresses: a stored plan moves these, and no other words of arrays.
+    """The elements of an array kept by a thunk that are memory addresses: a plan loaded from disk relocates these, and no others.
 
     Attributes:
-        table: an array of int64.
-        places: the positions of the addresses in it, flattened.
+        table: the array, of int64.
+        places: the flat indices of the addresses in it.
     """
 
     table: Array

@@ -51,7 +51,7 @@ def gives_tensor(context: Context, attributes: Attributes, output: Tensor) -> No
 
 
 def ensure_shape_tensor(tensor: Tensor) -> None:
-    """Raise an error in `prepare` if a tensor cannot hold a shape."""
+    """Check that a tensor can hold a shape: a vector of INT32 or INT64 sizes, or a scalar (-1: any shape); raise EnsureError."""
     ensure_type(tensor, *_INTEGERS)
     ensure(tensor.ndim <= 1, lambda: f"the element shape {tensor} must be a vector of sizes.")
 

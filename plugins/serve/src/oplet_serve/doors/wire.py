@@ -36,7 +36,7 @@ def model_of(data: bytes) -> tuple[str, str]:
 
 
 def check_message(data: bytes, inputs: Mapping[str, TensorSpec], outputs: int) -> None:
-    """Compare the numbers of tensors and elements with the model and the shapes that the message says.
+    """Check a ModelInferRequest of KServe's gRPC protocol, still encoded, before memory is spent on decoding it.
 
     Args:
         data: the message.
@@ -44,8 +44,8 @@ def check_message(data: bytes, inputs: Mapping[str, TensorSpec], outputs: int) -
         outputs: the number of its outputs.
 
     Raises:
-        Refusal: there are more.
-        TensorError: a tensor says a type or shape that the input does not have.
+        Refusal: it has more inputs or asks for more outputs than the model has, or a tensor has more elements than its shape says.
+        TensorError: a tensor states a type or shape that the model's input does not take.
     """
     tensors: list[Span] = []
     counts = {_INPUTS: 0, _OUTPUTS: 0, _RAW: 0}

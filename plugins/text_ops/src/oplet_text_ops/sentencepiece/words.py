@@ -47,7 +47,10 @@ class Words:
         self._forget()
 
     def numbers(self, words: Sequence[bytes]) -> Ints:
-        """Return the entry number of each word, valid until the next call; -1 if its text must be tokenized as a whole."""
+        """Tokenize words that the cache does not have; return each word's index in `starts`, `counts` and the other tables.
+
+        The index is -1 where a text with that word has to be tokenized whole. The next call may number the words anew.
+        """
         if len(self._numbers) > _KEPT_WORDS or len(self.codes) > _KEPT_CODES:
             self._forget()
         numbers = self._numbers

@@ -130,7 +130,7 @@ class DoubleArray:
         return False
 
     def prefixes(self, text: bytes, start: int = 0, node: int = 0) -> Iterator[tuple[int, int]]:
-        """Yield (value, end) of each key that matches `text` at `start`, shortest first."""
+        """Yield (value, position behind it) of each key that matches `text` at `start`, shortest first; `node` 0 is the trie's root."""
         for end in range(start, len(text)):
             node = self.step(node, text[end])
             if node < 0:

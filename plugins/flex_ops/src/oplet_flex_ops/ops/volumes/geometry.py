@@ -46,7 +46,7 @@ class Geometry(NamedTuple):
         return (batch, *space, depth) if self.channels_last else (batch, depth, *space)
 
     def axes(self, space: Shape, window: Sequence[int]) -> list[WindowAxis]:
-        """Return the windows along each spatial axis.
+        """Return the windows along each spatial axis; `space` and `window` are the sizes of the input and of a window along each.
 
         Raises:
             EnsureError: a window is larger than its axis and there is no padding.
