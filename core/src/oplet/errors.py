@@ -62,6 +62,8 @@ def failures() -> tuple[type[BaseException], ...]:
 def _is_of_the_program(error: BaseException) -> bool:
     if type(error) is KeyboardInterrupt:
         return True
+    if sys.is_finalizing():  # no handler runs any more, and nothing can be imported
+        return False
     import signal
 
     handlers: set[CodeType] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -129,3 +130,14 @@ def test_values_whose_conversion_fails_are_named() -> None:
 
 def test_nothing_is_caught_where_nothing_was_raised() -> None:
     assert failures() == ()
+
+
+def test_a_failure_while_the_process_ends_is_caught_without_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "is_finalizing", lambda: True)
+    monkeypatch.setattr(sys, "meta_path", None)
+    monkeypatch.delitem(sys.modules, "signal")
+    try:
+        raise ValueError("too late")
+    except failures() as error:
+        caught = error
+    assert str(caught) == "too late"
