@@ -35,6 +35,11 @@ socket: AF_NETLINK AF_PACKET
 select: epoll
 subprocess: CREATE_NEW_PROCESS_GROUP CREATE_NO_WINDOW DETACHED_PROCESS STARTUPINFO
 """
+#: What a browser has not: clocks of a thread, other processes.
+_NOT_IN_A_BROWSER = """
+os: fork forkpty posix_spawn posix_spawnp
+time: CLOCK_PROCESS_CPUTIME_ID pthread_getcpuclockid thread_time thread_time_ns
+"""
 _POSIX = "crypt curses fcntl grp nis posix pty pwd readline resource spwd syslog termios tty _posixsubprocess"
 _WINDOWS = "_winapi msvcrt nt winreg winsound"
 
@@ -57,6 +62,6 @@ MISSING_MODULES = {"win32": frozenset(_POSIX.split()), "darwin": frozenset(["spw
 
 def missing_attributes(system: str) -> dict[str, frozenset[str]]:
     """The names that a system has not, by module; those of Windows alone are its own."""
-    if system == "darwin":
-        return _read(_NOT_ON_MACOS)
+    if system != "win32":
+        return _read(_NOT_ON_MACOS if system == "darwin" else _NOT_IN_A_BROWSER)
     return {module: names for module, names in ATTRIBUTES.items() if module != "subprocess"}

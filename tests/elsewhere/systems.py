@@ -54,8 +54,17 @@ def _msvcrt() -> types.ModuleType:
     return module
 
 
+def _repeat(array: Any, repeats: Any, axis: Any = None) -> Any:
+    """numpy's `repeat` where its indices have 32 bits: counts of 64 bits are not taken."""
+    import numpy as np
+
+    if isinstance(repeats, np.ndarray) and not np.can_cast(repeats.dtype, np.int32):
+        raise TypeError("Cannot cast array data from dtype('int64') to dtype('int32') according to the rule 'safe'")
+    return np.repeat(array, repeats, axis)
+
+
 def play(system: str) -> None:
-    """Play "win32" or "darwin" from now on for the modules of oplet that are imported after this.
+    """Play "win32", "darwin" or "emscripten" from now on for the modules of oplet that are imported after this.
 
     Raises:
         RuntimeError: one is imported already.
@@ -64,7 +73,7 @@ def play(system: str) -> None:
 
     if any(name.partition(".")[0].startswith("oplet") for name in sys.modules):
         raise RuntimeError("modules of oplet are imported already, and have seen the system as it is")
-    missing, hidden = missing_attributes(system), MISSING_MODULES[system]
+    missing, hidden = missing_attributes(system), MISSING_MODULES.get(system, frozenset())
     changed: dict[str, dict[str, Any]] = {"sys": {"platform": system}}
     stand_ins: dict[str, types.ModuleType] = {}
     if system == "win32":
@@ -77,6 +86,10 @@ def play(system: str) -> None:
 
         changed |= {"os": {"name": "nt"}, "subprocess": {"CREATE_NO_WINDOW": 0}, "ctypes": {"CDLL": Library, "PyDLL": Library}}
         stand_ins["msvcrt"] = _msvcrt()
+    if system == "emscripten":
+        import numpy as np
+
+        changed["numpy"] = {"intp": np.int32, "repeat": _repeat}
     seen: dict[str, types.ModuleType] = {}
     real_import = builtins.__import__
 

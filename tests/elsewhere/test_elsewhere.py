@@ -1,4 +1,4 @@
-"""On macOS and Windows, as played here, all modules import, models answer the same, and commands do their work, whatever paths and code pages are."""
+"""On macOS and Windows, and in a browser, as played here, all modules import, models answer the same, and commands do their work, whatever paths and code pages are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tests.children import run_child
 from tests.elsewhere import models
-from tests.places import EXAMPLES, ROOT
+from tests.places import CONFORMANCE, EXAMPLES, ROOT
 
 from oplet_tools.running.many.keeping import appending
 
@@ -53,6 +53,8 @@ def run(place: Path) -> Callable[..., CompletedProcess[bytes]]:
         kept = {name: text for name, text in os.environ.items() if not name.startswith("OPLET_")}
         paths = os.pathsep.join([str(ROOT), *sys.path])
         told = {"PYTHONPATH": paths, "PYTHONIOENCODING": "cp1252", "OPLET_CACHE_DIR": str(place / "Кэш")}
+        if system == "emscripten":
+            told["OPLET_DISABLE_PLUGINS"] = "compiled_ops,native_ops"  # machine code, which a browser does not run
         child = Path(__file__).with_name("child.py")
         command = [sys.executable, "-X", "warn_default_encoding", child, system, *arguments]
         return run_child(command, code=code, cwd=place, env=kept | told, text=False)
@@ -78,6 +80,20 @@ def test_models_answer_the_same(system: str, run: Callable[..., CompletedProcess
     expected = models.main(str(place / "digits_int8.tflite"), str(here))
     for _ in range(2):
         assert json.loads(run(system, program, place / "digits_int8.tflite", place).stdout) == expected
+
+
+@pytest.mark.parametrize("corpus", ["ops", "real"])
+def test_recorded_cases_run_with_the_indices_and_clocks_of_a_browser(
+    corpus: str, run: Callable[..., CompletedProcess[bytes]], place: Path
+) -> None:
+    cases = place / corpus
+    cases.mkdir()
+    for path in (CONFORMANCE / corpus).glob("*.zip"):
+        if path.stem != "unrunnable":  # its models are no matter of the system
+            (cases / path.name).symlink_to(path)
+    (place / "run.py").symlink_to(CONFORMANCE / "run.py")
+    run("emscripten", ROOT / "scripts" / "browser" / "recorded.py", cases, place / "results.jsonl")
+    assert len((place / "results.jsonl").read_text().splitlines()) > 100
 
 
 @systems
