@@ -134,9 +134,17 @@ def test_every_night_all_of_the_emulated_room_runs_where_its_machines_can_be_mad
     assert (ROOT / "tests" / "emulated").is_dir()
 
 
+def test_every_night_models_answer_in_a_browser_s_python_as_they_do_here() -> None:
+    running = " ".join(step["run"] for step in workflow("browser.yml")["jobs"]["pyodide"]["steps"] if "run" in step)
+    for program in re.findall(r"scripts/\S+", running):
+        assert (ROOT / program).is_file(), program
+    assert running.count("scripts/browser/answers.py") == 2
+    assert running.endswith("diff here there")
+
+
 def test_changes_nights_and_only_a_tag_of_a_version_start_them() -> None:
     assert set(workflow("tests.yml")["on"]) == {"push", "pull_request", "schedule"}
-    assert set(workflow("emulated.yml")["on"]) == {"schedule"}
+    assert set(workflow("emulated.yml")["on"]) == set(workflow("browser.yml")["on"]) == {"schedule"}
     assert workflow("release.yml")["on"] == workflow("site.yml")["on"] == {"push": {"tags": ["v*"]}}
 
 
