@@ -18,6 +18,7 @@ what the numpy kernels of its operators import anyway, so that a model still loa
     interpolation     float_neighbours, integer_neighbours       RESIZE_BILINEAR: where each output lies between which inputs
     positions         row_finder                                 SCATTER_ND: the rows that vectors of indices mean
     bounds            box, refuse_begin, refuse_position         GATHER, SLICE, STRIDED_SLICE: the errors of positions that leave their axes
+    embeddings        ensure_row, is_plain, row_scales           EMBEDDING_LOOKUP: a table's scales, and the error of a row that it has not
     slices            taken_axes                                 STRIDED_SLICE: the axes of which one position is taken
     joining           JoinedSlices                               CONCATENATION that absorbs slices: `node.prepared`
     lstm              FloatLstm                                  LSTM of floats: `node.prepared`; BIDIRECTIONAL_SEQUENCE_LSTM: its second and third part
