@@ -33,7 +33,7 @@ class OwnFolder:
 
     @property
     def path(self) -> str:
-        """Its path."""
+        """The folder's path."""
         return self._path
 
     def make(self) -> None:

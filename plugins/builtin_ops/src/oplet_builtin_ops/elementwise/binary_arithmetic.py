@@ -93,7 +93,10 @@ def _repeated(node: Node, small: Tensor, row: int) -> Array:
 
 
 def long_shapes(a: Tensor, b: Tensor, output: Tensor) -> tuple[Shape, Shape, Shape]:
-    """Return the shapes of the views that `long_rows` makes, before memory is allocated."""
+    """Return the shapes in which `a`, `b` and `output` are computed, known before they have memory (`long_rows` makes the views).
+
+    A small constant is tiled into a long row, and the other two become rows of that length, as numpy is slow at short ones.
+    """
     for small, large in ((b, a), (a, b)):
         axis = _long_axis(small, large, output)
         if axis is not None:

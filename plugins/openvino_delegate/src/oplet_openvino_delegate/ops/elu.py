@@ -9,7 +9,7 @@ from oplet_openvino_delegate.graph import Value
 
 
 def make(value: Value) -> Value:
-    """Return the OpenVINO node for the operator."""
+    """Return the OpenVINO node that computes ELU."""
     return ov.elu(value, 1.0)
 
 

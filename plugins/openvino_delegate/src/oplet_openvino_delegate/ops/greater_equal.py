@@ -9,7 +9,7 @@ from oplet_openvino_delegate.graph import Value
 
 
 def make(x: Value, y: Value) -> Value:
-    """Return the OpenVINO node for the operator."""
+    """Return the OpenVINO node that computes GREATER_EQUAL."""
     return ov.less_equal(y, x)
 
 

@@ -10,7 +10,7 @@ from oplet_openvino_delegate.graph import Value
 
 
 def make(value: Value) -> Value:
-    """Return the OpenVINO node for the operator."""
+    """Return the OpenVINO node that computes RSQRT."""
     return ov.divide(np.float32(1), ov.sqrt(value))
 
 

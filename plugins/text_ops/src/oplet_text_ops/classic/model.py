@@ -31,7 +31,7 @@ class Kind(IntEnum):
 
 
 class Settings:
-    """The settings in one message, by field number, with the proto's defaults."""
+    """Fields of a message of sentencepiece_model.proto (a NormalizerSpec or TrainerSpec), by field number, read with the proto's defaults."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         self._fields = {number: value for part in parts for number, value in fields(part)}

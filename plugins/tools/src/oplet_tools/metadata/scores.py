@@ -72,7 +72,7 @@ class ScoreRules(NamedTuple):
     """What metadata say of an output's scores.
 
     Attributes:
-        calibration: None for scores as they are.
+        calibration: makes scores of several classes comparable, as the attached file says; None for scores as they are.
         threshold: the score below which results are left out; None for none.
     """
 

@@ -33,7 +33,8 @@ class ModelRunner:
     Attributes:
         signature: the key of the signature, "" for the first subgraph.
         inputs: details of each input, by name, in the model's order. They have two more entries: "limits", the range of integers of 2 and 4
-            bits, and "picture_rules", a function that gives what the model's file says of pictures.
+            bits, and "picture_rules", a function that gives the size, colours and normalization
+            that the model's file says pictures have.
         outputs: details of each output, by name; after a call with the shapes of its results.
         interpreter: the interpreter.
 

@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 
 class TimedInterpreter:
-    """A candidate's interpreter, allocated and with its inputs set. It has run once: the outputs and the seconds are kept."""
+    """The interpreter of a candidate (an engine with its settings), allocated and with its inputs set. It has run once: the outputs and the seconds are kept."""
 
     def __init__(self, interpreter: Interpreter, inputs: dict[int, Array]) -> None:
         self.interpreter = interpreter

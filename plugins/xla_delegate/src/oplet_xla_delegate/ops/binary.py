@@ -76,19 +76,19 @@ for _name, _compute in {
 
 @translates("ADD_N", inputs=(2, 1024), types=NUMBERS)
 def add_n(trace: Trace, node: Node, *values: Any) -> Any:
-    """Translate ADD_N."""
+    """Return the outputs of ADD_N as traced jax values."""
     return reduce(jnp.add, values)
 
 
 @translates("PRELU", inputs=(2, 2), real=True)
 def prelu(trace: Trace, node: Node, x: Any, alpha: Any) -> Any:
-    """Translate PRELU."""
+    """Return the outputs of PRELU as traced jax values."""
     return jnp.where(x >= 0, x, x * alpha)
 
 
 @translates("BITWISE_XOR", inputs=(2, 2), types=(*INTEGERS, TensorType.BOOL))
 def bitwise_xor(trace: Trace, node: Node, x: Any, y: Any) -> Any:
-    """Translate BITWISE_XOR."""
+    """Return the outputs of BITWISE_XOR as traced jax values."""
     return x ^ y
 
 
@@ -101,7 +101,7 @@ def _refuses_selection(node: Node) -> str:
 
 @translates("SELECT", "SELECT_V2", newest=5, inputs=(3, 3), types=MOVED, refuses=_refuses_selection, moves=True)
 def select(trace: Trace, node: Node, condition: Any, one: Any, other: Any) -> Any:
-    """Translate SELECT, whose condition may be a vector that chooses whole rows, and SELECT_V2."""
+    """Return the outputs of SELECT as traced jax values, whose condition may be a vector that chooses whole rows, and SELECT_V2."""
     out = node.outputs[0]
     if node.op_name == "SELECT":
         if condition.ndim == 1 and out.ndim > 1:

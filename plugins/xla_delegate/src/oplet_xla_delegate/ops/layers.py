@@ -60,7 +60,7 @@ def _refuses_conv_2d(node: Node) -> str:
 
 @translates("CONV_2D", newest=8, inputs=(2, 3), optional=(2,), refuses=_refuses_conv_2d, real=True, bias=2)
 def conv_2d(trace: Trace, node: Node, x: Any, w: Any, *bias: Any) -> Any:
-    """Translate CONV_2D."""
+    """Return the outputs of CONV_2D as traced jax values."""
     options = node.options(Conv2DOptions)
     strides, dilations = _window(options)
     made = trace.product(
@@ -86,7 +86,7 @@ def _refuses_depthwise(node: Node) -> str:
 
 @translates("DEPTHWISE_CONV_2D", newest=7, inputs=(2, 3), optional=(2,), refuses=_refuses_depthwise, real=True, bias=2)
 def depthwise_conv_2d(trace: Trace, node: Node, x: Any, w: Any, *bias: Any) -> Any:
-    """Translate DEPTHWISE_CONV_2D: on a CPU to shifted products, for which XLA has faster loops than for its convolution."""
+    """Return the outputs of DEPTHWISE_CONV_2D as traced jax values: on a CPU to shifted products, for which XLA has faster loops than for its convolution."""
     options = node.options(DepthwiseConv2DOptions)
     (strides, dilations), (_, height, width, out) = _window(options), w.shape
     edges = _padding(options.padding, x.shape[1:3], (height, width), strides, dilations)
@@ -136,7 +136,7 @@ def _dilations_3d(options: Conv3DOptions) -> list[int]:
 
 @translates("CONV_3D", inputs=(2, 3), optional=(2,), refuses=_refuses_conv_3d)
 def conv_3d(trace: Trace, node: Node, x: Any, w: Any, *bias: Any) -> Any:
-    """Translate CONV_3D."""
+    """Return the outputs of CONV_3D as traced jax values."""
     options = node.options(Conv3DOptions)
     strides, dilations = _strides_3d(options), _dilations_3d(options)
     made = trace.product(
@@ -184,7 +184,7 @@ def _refuses_transpose_conv(node: Node) -> str:
     bias=3,
 )
 def transpose_conv(trace: Trace, node: Node, _: Any, w: Any, x: Any, *bias: Any) -> Any:
-    """Translate TRANSPOSE_CONV."""
+    """Return the outputs of TRANSPOSE_CONV as traced jax values."""
     options, shape = node.options(TransposeConvOptions), node.outputs[0].shape
     strides = [options.stride_h, options.stride_w]
     begin = [before for before, _ in _padding(options.padding, shape[1:3], w.shape[1:3], strides)]
@@ -229,7 +229,7 @@ def _refuses_fully_connected(node: Node) -> str:
 
 @translates("FULLY_CONNECTED", newest=14, inputs=(2, 3), optional=(2,), refuses=_refuses_fully_connected, real=True, bias=2)
 def fully_connected(trace: Trace, node: Node, x: Any, w: Any, *bias: Any) -> Any:
-    """Translate FULLY_CONNECTED."""
+    """Return the outputs of FULLY_CONNECTED as traced jax values."""
     rows = x.reshape(-1, w.shape[1])
     made = _with_bias(trace.product(lax.dot_general, rows, w, dimension_numbers=(((1,), (1,)), ((), ()))), bias)
     return activated(made, node, FullyConnectedOptions).reshape(node.outputs[0].shape)
@@ -237,7 +237,7 @@ def fully_connected(trace: Trace, node: Node, x: Any, w: Any, *bias: Any) -> Any
 
 @translates("BATCH_MATMUL", newest=5, inputs=(2, 2), real=True)
 def batch_matmul(trace: Trace, node: Node, x: Any, y: Any) -> Any:
-    """Translate BATCH_MATMUL."""
+    """Return the outputs of BATCH_MATMUL as traced jax values."""
     options = node.options(BatchMatMulOptions)
     x = jnp.swapaxes(x, -1, -2) if options.adj_x else x
     y = jnp.swapaxes(y, -1, -2) if options.adj_y else y
@@ -268,7 +268,7 @@ def _folded(node: Node, x: Any, start: Any, combine: Any) -> Any:
 
 @translates("MAX_POOL_2D", newest=4, refuses=_refuses_pool, real=True)
 def max_pool_2d(trace: Trace, node: Node, x: Any) -> Any:
-    """Translate MAX_POOL_2D."""
+    """Return the outputs of MAX_POOL_2D as traced jax values."""
     return activated(_folded(node, x, x.dtype.type(-np.inf), lax.max), node, Pool2DOptions)
 
 
@@ -289,13 +289,13 @@ def _average(node: Node, x: Any) -> Any:
 
 @translates("AVERAGE_POOL_2D", newest=4, refuses=_refuses_pool, real=True)
 def average_pool_2d(trace: Trace, node: Node, x: Any) -> Any:
-    """Translate AVERAGE_POOL_2D."""
+    """Return the outputs of AVERAGE_POOL_2D as traced jax values."""
     return activated(_average(node, x), node, Pool2DOptions)
 
 
 @translates("L2_POOL_2D", refuses=_refuses_pool)
 def l2_pool_2d(trace: Trace, node: Node, x: Any) -> Any:
-    """Translate L2_POOL_2D."""
+    """Return the outputs of L2_POOL_2D as traced jax values."""
     return activated(jnp.sqrt(_average(node, x * x)), node, Pool2DOptions)
 
 
@@ -315,7 +315,7 @@ def _refuses_resize(node: Node) -> str:
 
 @translates("RESIZE_BILINEAR", newest=4, inputs=(2, 2), constants=(1,), refuses=_refuses_resize, real=True)
 def resize_bilinear(trace: Trace, node: Node, x: Any, _: Any) -> Any:
-    """Translate RESIZE_BILINEAR: along each axis two gathers, weighted."""
+    """Return the outputs of RESIZE_BILINEAR as traced jax values: along each axis two gathers, weighted."""
     options, out = node.options(ResizeBilinearOptions), node.outputs[0]
     for axis in (1, 2):
         size, wanted = x.shape[axis], out.shape[axis]
@@ -335,7 +335,7 @@ def _refuses_nearest(node: Node) -> str:
 
 @translates("RESIZE_NEAREST_NEIGHBOR", newest=4, inputs=(2, 2), types=MOVED, moves=True, constants=(1,), refuses=_refuses_nearest)
 def resize_nearest_neighbor(trace: Trace, node: Node, x: Any, _: Any) -> Any:
-    """Translate RESIZE_NEAREST_NEIGHBOR."""
+    """Return the outputs of RESIZE_NEAREST_NEIGHBOR as traced jax values."""
     options, out = node.options(ResizeNearestNeighborOptions), node.outputs[0]
     for axis in (1, 2):
         size, wanted = x.shape[axis], out.shape[axis]

@@ -20,7 +20,7 @@ def _refuses_dequantize(node: Node) -> str:
 
 @translates("DEQUANTIZE", newest=6, types=_TYPES, moves=True, refuses=_refuses_dequantize)
 def dequantize(trace: Trace, node: Node, x: Any) -> Any:
-    """Translate DEQUANTIZE."""
+    """Return the outputs of DEQUANTIZE as traced jax values."""
     return dequantized(x, node.inputs[0])
 
 
@@ -32,5 +32,5 @@ def _refuses_quantize(node: Node) -> str:
 
 @translates("QUANTIZE", newest=4, types=_TYPES, scaled=_TYPES, real=True, refuses=_refuses_quantize)
 def quantize(trace: Trace, node: Node, x: Any) -> Any:
-    """Translate QUANTIZE: the trace makes integers of the real numbers."""
+    """Return the outputs of QUANTIZE as traced jax values: the trace makes integers of the real numbers."""
     return x

@@ -83,7 +83,7 @@ def _refuses_convert(node: Node) -> str:
 
 @translates("STABLEHLO_CONVERT", types=MOVED, moves=True, refuses=_refuses_convert)
 def convert(trace: Trace, node: Node, x: Any) -> Any:
-    """Translate STABLEHLO_CONVERT."""
+    """Return the outputs of STABLEHLO_CONVERT as traced jax values."""
     return converted(x, node.outputs[0].dtype)
 
 
@@ -100,7 +100,7 @@ def _refuses_compare(node: Node) -> str:
 
 @translates("STABLEHLO_COMPARE", inputs=(2, 2), types=MOVED, moves=True, refuses=_refuses_compare)
 def compare(trace: Trace, node: Node, x: Any, y: Any) -> Any:
-    """Translate STABLEHLO_COMPARE."""
+    """Return the outputs of STABLEHLO_COMPARE as traced jax values."""
     return _DIRECTIONS[node.options(StablehloCompareOptions).comparison_direction](x, y)
 
 
@@ -109,19 +109,19 @@ def compare(trace: Trace, node: Node, x: Any, y: Any) -> Any:
 
 @translates("STABLEHLO_RESHAPE", types=MOVED, moves=True)
 def reshape(trace: Trace, node: Node, x: Any) -> Any:
-    """Translate STABLEHLO_RESHAPE."""
+    """Return the outputs of STABLEHLO_RESHAPE as traced jax values."""
     return x.reshape(node.outputs[0].shape)
 
 
 @translates("STABLEHLO_TRANSPOSE", types=MOVED, moves=True)
 def transpose(trace: Trace, node: Node, x: Any) -> Any:
-    """Translate STABLEHLO_TRANSPOSE."""
+    """Return the outputs of STABLEHLO_TRANSPOSE as traced jax values."""
     return x.transpose(_list(node.options(StablehloTransposeOptions).permutation))
 
 
 @translates("STABLEHLO_BROADCAST_IN_DIM", inputs=(1, 2), types=MOVED, moves=True, constants=(1,))
 def broadcast_in_dim(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
-    """Translate STABLEHLO_BROADCAST_IN_DIM."""
+    """Return the outputs of STABLEHLO_BROADCAST_IN_DIM as traced jax values."""
     if len(node.inputs) > 1:
         return lax.broadcast_in_dim(x, node.outputs[0].shape, _list(node.inputs[1].data))
     return lax.broadcast_in_dim(
@@ -131,20 +131,20 @@ def broadcast_in_dim(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
 
 @translates("STABLEHLO_CONCATENATE", inputs=(1, 4096), types=MOVED, moves=True)
 def concatenate(trace: Trace, node: Node, *values: Any) -> Any:
-    """Translate STABLEHLO_CONCATENATE."""
+    """Return the outputs of STABLEHLO_CONCATENATE as traced jax values."""
     return jnp.concatenate(values, node.options(StablehloConcatenateOptions).dimension)
 
 
 @translates("STABLEHLO_SLICE", types=MOVED, moves=True)
 def slice_(trace: Trace, node: Node, x: Any) -> Any:
-    """Translate STABLEHLO_SLICE."""
+    """Return the outputs of STABLEHLO_SLICE as traced jax values."""
     options = node.options(StablehloSliceOptions)
     return lax.slice(x, _list(options.start_indices), _list(options.limit_indices), _list(options.strides))
 
 
 @translates("STABLEHLO_PAD", inputs=(2, 2), types=MOVED, moves=True)
 def pad(trace: Trace, node: Node, x: Any, filler: Any) -> Any:
-    """Translate STABLEHLO_PAD."""
+    """Return the outputs of STABLEHLO_PAD as traced jax values."""
     options = node.options(StablehloPadOptions)
     widths = zip(*map(_list, (options.edge_padding_low, options.edge_padding_high, options.interior_padding)))
     return lax.pad(x, filler.reshape(()), list(widths))
@@ -152,27 +152,27 @@ def pad(trace: Trace, node: Node, x: Any, filler: Any) -> Any:
 
 @translates("STABLEHLO_IOTA", inputs=(0, 0), types=NUMBERS)
 def iota(trace: Trace, node: Node) -> Any:
-    """Translate STABLEHLO_IOTA."""
+    """Return the outputs of STABLEHLO_IOTA as traced jax values."""
     out = node.outputs[0]
     return lax.broadcasted_iota(out.dtype, out.shape, node.options(StablehloIotaOptions).iota_dimension)
 
 
 @translates("STABLEHLO_DYNAMIC_SLICE", inputs=(1, 64), types=MOVED, moves=True)
 def dynamic_slice(trace: Trace, node: Node, x: Any, *begin: Any) -> Any:
-    """Translate STABLEHLO_DYNAMIC_SLICE."""
+    """Return the outputs of STABLEHLO_DYNAMIC_SLICE as traced jax values."""
     sizes = _list(node.options(StablehloDynamicSliceOptions).slice_sizes)
     return lax.dynamic_slice(x, inside(begin, x.shape, sizes), sizes)
 
 
 @translates("STABLEHLO_DYNAMIC_UPDATE_SLICE", inputs=(2, 64), types=MOVED, moves=True)
 def dynamic_update_slice(trace: Trace, node: Node, x: Any, update: Any, *begin: Any) -> Any:
-    """Translate STABLEHLO_DYNAMIC_UPDATE_SLICE."""
+    """Return the outputs of STABLEHLO_DYNAMIC_UPDATE_SLICE as traced jax values."""
     return lax.dynamic_update_slice(x, update, inside(begin, x.shape, update.shape))
 
 
 @translates("STABLEHLO_GATHER", inputs=(2, 2), types=MOVED, moves=True)
 def gather(trace: Trace, node: Node, x: Any, places: Any) -> Any:
-    """Translate STABLEHLO_GATHER."""
+    """Return the outputs of STABLEHLO_GATHER as traced jax values."""
     options = node.options(StablehloGatherOptions)
     numbers = lax.GatherDimensionNumbers(
         tuple(_list(options.offset_dims)), tuple(_list(options.collapsed_slice_dims)), tuple(_list(options.start_index_map))
@@ -190,7 +190,7 @@ def _index_vectors(places: Any, axis: int) -> Any:
 
 @translates("STABLEHLO_DOT_GENERAL", inputs=(2, 2), types=NUMBERS)
 def dot_general(trace: Trace, node: Node, x: Any, y: Any) -> Any:
-    """Translate STABLEHLO_DOT_GENERAL."""
+    """Return the outputs of STABLEHLO_DOT_GENERAL as traced jax values."""
     options = node.options(StablehloDotGeneralOptions)
     contracting = _list(options.lhs_contracting_dimensions), _list(options.rhs_contracting_dimensions)
     batch = _list(options.lhs_batching_dimensions), _list(options.rhs_batching_dimensions)
@@ -200,7 +200,7 @@ def dot_general(trace: Trace, node: Node, x: Any, y: Any) -> Any:
 
 @translates("STABLEHLO_CONVOLUTION", inputs=(2, 2), types=NUMBERS)
 def convolution(trace: Trace, node: Node, x: Any, w: Any) -> Any:
-    """Translate STABLEHLO_CONVOLUTION."""
+    """Return the outputs of STABLEHLO_CONVOLUTION as traced jax values."""
     options = node.options(StablehloConvolutionOptions)
     spatial = x.ndim - 2
     numbers = lax.ConvDimensionNumbers(
@@ -249,7 +249,7 @@ def _reduce_bodies(node: Node) -> list[int]:
 
 @translates("STABLEHLO_REDUCE", inputs=(2, 64), outputs=None, types=MOVED, moves=True, bodies=_reduce_bodies)
 def reduce(trace: Trace, node: Node, *values: Any) -> Any:
-    """Translate STABLEHLO_REDUCE."""
+    """Return the outputs of STABLEHLO_REDUCE as traced jax values."""
     count = len(values) // 2
     combine = _region(trace, _reduce_bodies(node)[0], count)
     starts = [value.reshape(()) for value in values[count:]]
@@ -265,7 +265,7 @@ def _window_bodies(node: Node) -> list[int]:
 
 @translates("STABLEHLO_REDUCE_WINDOW", inputs=(2, 2), types=MOVED, moves=True, bodies=_window_bodies)
 def reduce_window(trace: Trace, node: Node, x: Any, start: Any) -> Any:
-    """Translate STABLEHLO_REDUCE_WINDOW."""
+    """Return the outputs of STABLEHLO_REDUCE_WINDOW as traced jax values."""
     options, ones = node.options(StablehloReduceWindowOptions), [1] * x.ndim
     edges = _list(options.padding) or [0] * (2 * x.ndim)
     return lax.reduce_window(
@@ -286,7 +286,7 @@ def _sort_bodies(node: Node) -> list[int]:
 
 @translates("STABLEHLO_SORT", inputs=(1, 64), outputs=None, types=NUMBERS, bodies=_sort_bodies)
 def sort(trace: Trace, node: Node, *values: Any) -> Any:
-    """Translate STABLEHLO_SORT by the first operand, the only order that jax has."""
+    """Return the outputs of STABLEHLO_SORT as traced jax values by the first operand, the only order that jax has."""
     options, body = node.options(StablehloSortOptions), trace.body(_sort_bodies(node)[0])
     axis = options.dimension % values[0].ndim
     if len(body.nodes) != 1 or body.nodes[0].op_name != "STABLEHLO_COMPARE" or body.nodes[0].inputs != body.inputs[:2]:
@@ -319,7 +319,7 @@ def _scatter_bodies(node: Node) -> list[int]:
 
 @translates("STABLEHLO_SCATTER", inputs=(3, 3), types=NUMBERS, bodies=_scatter_bodies)
 def scatter(trace: Trace, node: Node, x: Any, places: Any, updates: Any) -> Any:
-    """Translate STABLEHLO_SCATTER with the combinations that jax has."""
+    """Return the outputs of STABLEHLO_SCATTER as traced jax values with the combinations that jax has."""
     options, body = node.options(StablehloScatterOptions), trace.body(_scatter_bodies(node)[0])
     plain = not body.nodes and body.outputs == body.inputs[1:]
     name = "" if plain else body.nodes[0].op_name if len(body.nodes) == 1 else "several nodes"

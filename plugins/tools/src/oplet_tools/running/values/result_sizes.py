@@ -27,7 +27,7 @@ _TEXT, _ESCAPED = 8, 6
 
 
 def result_bytes(array: NDArray[Any], most: int, *, as_text: bool, padded: bool = False, real: bool = False) -> int:
-    """Return about the bytes that an output takes in results, at most; more than `most` as soon as it is.
+    """Estimate, from above, the bytes that an output takes in results; counting ends, with some number above it, where `most` is exceeded.
 
     Args:
         array: the output, as the tensor holds it.
