@@ -5,26 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from flatbuffers import flexbuffers
 from tests.places import ROOT
 
 from oplet import Interpreter, MutableOpResolver
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
-from oplet_testing import Graph, Op, OpContract, Spec, graph_model
+from oplet_testing import Graph, Op, OpContract, Spec, call_op, graph_model
 
 PAGE = ROOT / "docs" / "writing-an-op.md"
 
 
-def section() -> dict[str, Any]:
-    """What the code of the section binds."""
-    text = PAGE.read_text().split("\n## Composites\n")[1].split("\n## ")[0]
+def section(title: str) -> dict[str, Any]:
+    """What the code of a section binds."""
+    text = PAGE.read_text().split(f"\n## {title}\n")[1].split("\n## ")[0]
     found: dict[str, Any] = {"__name__": "page"}
     for block in text.split("```python\n")[1:]:
         exec(compile(block.split("```")[0], str(PAGE), "exec"), found)
     return found
 
 
-CODE = section()
+CODE = section("Composites")
 
 
 def resolver() -> MutableOpResolver:
@@ -63,3 +64,20 @@ class TestContract(CODE["TestContract"], OpContract):  # type: ignore[misc]
     """The contract of the page's kernel."""
 
     op_resolver = resolver()
+
+
+def test_the_option_of_the_page_is_read_and_an_axis_that_is_none_is_refused() -> None:
+    found = section("Options")
+    np.testing.assert_array_equal(found["running"], [[1, 3, 3], [0, 4, 4]])
+    for axis, row in ((None, [1, 3, 3]), (-2, [1, 3, 2])):
+        options = b"" if axis is None else bytes(flexbuffers.Dumps({"axis": axis}))
+        [y] = call_op("CumMax", [found["rows"]], [Spec("float32", [2, 3])], custom_options=options, op_resolver=found["resolver"])
+        assert y[0].tolist() == row
+    with pytest.raises(RuntimeError, match="the option 'axis' is 2; it must be an integer from -2 to 1"):
+        call_op(
+            "CumMax",
+            [found["rows"]],
+            [Spec("float32", [2, 3])],
+            custom_options=bytes(flexbuffers.Dumps({"axis": 2})),
+            op_resolver=found["resolver"],
+        )

@@ -30,10 +30,8 @@ def installed_by_pages() -> list[tuple[str, str]]:
     for page in PAGES:
         for command in re.findall(r"pip install ([^`\n]+)", page.read_text("utf-8")):
             for word in shlex.split(command, comments=True):
-                own = word.startswith(("oplet", "./core", "./metapackage", "./plugins", "$REPO/"))
-                if (
-                    own and "..." not in word and not word.startswith(("oplet-sinh-op", "oplet-acme-rms-norm-op"))
-                ):  # those of tutorials
+                own = word.startswith(("oplet", "./core", "./metapackage", "./plugins"))
+                if own and "..." not in word and not word.startswith("oplet-acme-rms-norm-op"):  # that of a tutorial
                     found.append((page.relative_to(ROOT).as_posix(), word.rstrip(".,;:)")))
     return found
 
@@ -50,7 +48,7 @@ def test_pages_tell_to_install_packages_and_folders_that_are_here() -> None:
     folders = {name_of(folder): folder for folder in FOLDERS}
     for page, word in commands:
         target, extra = extra_of(word)
-        folder = folders.get(target, ROOT / target.replace("$REPO/", "./"))
+        folder = folders.get(target, ROOT / target)
         assert (folder / "pyproject.toml").is_file(), f"{page}: {word}"
         assert not extra or f"\n{extra} = [" in (folder / "pyproject.toml").read_text(), f"{page}: {word}"
 
@@ -81,9 +79,7 @@ def test_every_package_that_is_told_to_be_installed_by_name_is_found_among_the_w
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert len(list((tmp_path / "wheels").glob("*.whl"))) == len(FOLDERS)
-    names = sorted(
-        {word for _, word in installed_by_pages() if word.startswith("oplet") and "==" not in word and "sinh" not in word}
-    )
+    names = sorted({word for _, word in installed_by_pages() if word.startswith("oplet") and "==" not in word})
     assert names
     wanted = [*names, *map(name_of, FOLDERS)]
     pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", "--no-deps", "--force-reinstall"]

@@ -65,13 +65,20 @@ def test_what_a_package_needs_is_all_there_and_can_be_imported(tmp_path: Path) -
     assert {path.name for path in (tmp_path / "site").glob("oplet*") if "." not in path.name} == {"oplet", "oplet_atan_op"}
 
 
-def test_what_a_page_installs_from_a_clone_is_installed_from_wheels(builds: list[str], tmp_path: Path) -> None:
+def test_what_a_page_installs_by_name_is_installed_from_wheels(builds: list[str], tmp_path: Path) -> None:
     from plugins.tools.tests.scaffolding.followed_pages import with_wheels
 
     page = tmp_path / "page.md"
     page.write_text(
-        '    a/bin/pip install "$REPO/core" "$REPO/plugins/atan_op"\n    a/bin/pip install -e ".[test]"\n    a/bin/pip install numpy\n'
+        '    a/bin/pip install oplet-atan-op\n    a/bin/pip install -e ".[test]"\n    a/bin/pip install numpy\n'
+        '    a/bin/pip install "oplet[cli]"\n    a/bin/pip install "oplet[cli]" oplet-atan-op\n'
     )
-    [(old, new)] = with_wheels(page).items()
-    assert old == ' "$REPO/core" "$REPO/plugins/atan_op"'
-    assert re.findall(r' "\S+/(\w+)-0.1-py3-none-any.whl"', new) == ["oplet_atan_op", "oplet_core"]
+    found = with_wheels(page)
+    wheels = {old: set(re.findall(r' "\S+/(\w+)-0.1-py3-none-any.whl"', new)) for old, new in found.items()}
+    command = {"oplet", "oplet_builtin_ops", "oplet_core", "oplet_predictor", "oplet_tools"}
+    assert wheels == {
+        ' "oplet[cli]" oplet-atan-op': {*command, "oplet_atan_op"},
+        ' "oplet[cli]"': command,
+        " oplet-atan-op": {"oplet_atan_op", "oplet_core"},
+    }
+    assert next(iter(found)) == ' "oplet[cli]" oplet-atan-op'

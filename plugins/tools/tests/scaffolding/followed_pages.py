@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from tests.places import ROOT
+from packaging.requirements import Requirement
+from scripts.packages import folders
+from scripts.requirements import tomllib
+from tests.places import name_of
 from tests.wheelhouse import needed
 
 __all__ = ["blocks", "follow", "with_wheels"]
@@ -47,9 +51,18 @@ def _as_script(page: Path, replaced: Mapping[str, str]) -> str:
 
 
 def with_wheels(page: Path) -> dict[str, str]:
-    """What to replace so that packages of this repository that the page installs from a clone are installed from the run's wheels."""
-    lines = re.findall(r'pip install((?: "\$REPO/(?:plugins/)?\w+")+)$', page.read_text(), re.MULTILINE)
-    return {line: "".join(f' "{wheel}"' for wheel in needed(*re.findall(r'(\w+)"', line))) for line in lines}
+    """What to replace so that packages of this repository that the page installs by name are installed from the run's wheels."""
+    projects = {name_of(folder): folder for folder in folders()}
+    found = {}
+    lines = re.findall(r'pip install((?: "?oplet[\w-]*(?:\[\w+\])?"?)+)$', page.read_text("utf-8"), re.MULTILINE)
+    for line in sorted({*lines}, key=len, reverse=True):  # one may be the beginning of another
+        asked = [Requirement(word) for word in shlex.split(line)]
+        for requirement in list(asked):
+            extras = tomllib.loads((projects[requirement.name] / "pyproject.toml").read_text("utf-8"))["project"]
+            asked += [Requirement(word) for extra in requirement.extras for word in extras["optional-dependencies"][extra]]
+        wheels = needed(*(projects[requirement.name].name for requirement in asked))
+        found[line] = "".join(f' "{wheel}"' for wheel in wheels)
+    return found
 
 
 def follow(page: Path, folder: Path, replaced: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -62,7 +75,7 @@ def follow(page: Path, folder: Path, replaced: Mapping[str, str] = MappingProxyT
     """
     hidden = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
     environment = {key: value for key, value in os.environ.items() if key not in hidden and not key.startswith("OPLET_")}
-    environment |= {"REPO": str(ROOT), "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_QUIET": "1"}
+    environment |= {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_QUIET": "1"}
     done = subprocess.run(
         ["bash", "-c", _as_script(page, replaced)], cwd=folder, env=environment, capture_output=True, text=True, timeout=1200
     )

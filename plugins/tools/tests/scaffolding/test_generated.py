@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -19,9 +20,15 @@ from oplet_tools.scaffolding.scaffold import Names, ScaffoldError, new_delegate,
         (["new-op", "Sinh"], Names.of("Sinh", "op"), ["Sinh", 'license = "Apache-2.0"', 'sinh_op = "oplet_sinh_op"']),
         (["new-op", "My.Op", "--license", "MIT"], Names.of("My.Op", "op"), ["My.Op", 'license = "MIT"']),
         (["new-op", "CONV_2D", "--builtin"], Names.of("CONV_2D", "op"), ["built-in operator CONV_2D"]),
+        (
+            ["new-op", "Sinh", "--package", "Acme.Ops"],
+            Names.of("Sinh", "op", "acme-ops"),
+            ['name = "acme-ops"', 'acme_ops = "acme_ops"'],
+        ),
+        (["new-delegate", "fast", "--package", "acme-npu"], Names.of("fast", "delegate", "acme-npu"), ['acme_npu = "acme_npu"']),
         (["new-delegate", "fast"], Names.of("fast", "delegate"), ["delegate fast", 'fast_delegate = "oplet_fast_delegate"']),
     ],
-    ids=["custom op", "licence", "built-in op", "delegate"],
+    ids=["custom op", "licence", "built-in op", "package", "delegate's package", "delegate"],
 )
 def test_a_new_package_passes_its_own_tests(oplet, tmp_path, monkeypatch, command, names, said):
     monkeypatch.chdir(tmp_path)
@@ -31,6 +38,7 @@ def test_a_new_package_passes_its_own_tests(oplet, tmp_path, monkeypatch, comman
     assert {str(p.relative_to(package)) for p in package.rglob("*") if p.is_file()} >= {
         "pyproject.toml",
         "README.md",
+        "CONTRIBUTING.md",
         ".gitignore",
         f"src/{names.module}/__init__.py",
         f"src/{names.module}/py.typed",
@@ -38,6 +46,10 @@ def test_a_new_package_passes_its_own_tests(oplet, tmp_path, monkeypatch, comman
     }
     for text in said:
         assert text in (package / "pyproject.toml").read_text()
+    assert_passes_its_tests(package, names)
+
+
+def assert_passes_its_tests(package, names):
     site = fake_distribution(package / "src", names.distribution, "0.1.0", {names.plugin: names.module})
     path = [str(site), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
@@ -134,3 +146,44 @@ def test_an_empty_folder_of_somebody_else_s_is_not_written_into_unless_it_is_nam
     assert oplet(*command).code == 1
     assert os.listdir(tmp_path / "elsewhere") == []
     assert oplet(*command, "--directory", planted).code == 0
+
+
+@pytest.mark.parametrize("package", ["", "a b", "2d", "acme-", "a--b", "ä", "../up", "oplet", "json", "class", "a" * 60 + "!"])
+def test_a_name_of_a_package_that_pip_or_python_would_not_take_or_that_is_taken_is_refused(tmp_path, package):
+    for write, name in ((new_op, "Sinh"), (new_delegate, "fast")):
+        with pytest.raises(ScaffoldError, match="cannot be a package's name"):
+            write(name, tmp_path / "package", package=package)
+    assert not (tmp_path / "package").exists()
+
+
+def test_the_text_of_the_default_licence_comes_with_the_package_and_another_one_s_is_the_author_s_to_bring(tmp_path):
+    text = (ROOT / "LICENSE").read_text()
+    assert (new_op("Sinh", tmp_path / "apache") / "LICENSE").read_text() == text
+    other = new_op("Sinh", tmp_path / "mit", license="MIT")
+    assert not (other / "LICENSE").exists()
+    assert "(MIT)" in (other / "CONTRIBUTING.md").read_text()
+
+
+def test_what_an_index_shows_of_a_new_package_says_nothing_of_a_draft(tmp_path):
+    for folder in (new_op("Sinh", tmp_path / "op"), new_op("ADD", tmp_path / "builtin", builtin=True)):
+        page = (folder / "README.md").read_text()
+        assert "draft" not in page
+        assert "generated" not in page
+        assert "twine check --strict" in (folder / "CONTRIBUTING.md").read_text()
+
+
+@pytest.mark.parametrize(("name", "builtin"), [("Sinh", False), ("ADD", True)])
+def test_the_generated_tests_stand_a_kernel_that_looks_at_finished_no_more(tmp_path, name, builtin):
+    """As those write it who follow the tutorial and keep their tests."""
+    folder = new_op(name, tmp_path, builtin=builtin)
+    names = Names.of(name, "op")
+    for file, old, new in (
+        ("__init__.py", "FINISHED = False", "FINISHED = True"),
+        ("kernel.py", r"    if not FINISHED:\n.*\n", ""),
+        ("kernel.py", r"from \w+ import FINISHED\n", ""),
+    ):
+        path = folder / "src" / names.module / file
+        text, count = re.subn(old, new, path.read_text())
+        assert count == 1
+        path.write_text(text)
+    assert_passes_its_tests(folder, names)

@@ -124,7 +124,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             assert source.count("        np.copyto(y, x)\n") == 1
             source = source.replace("        np.copyto(y, x)\n", kernel.compute)
         else:
-            [source] = re.findall(r"```python\n# src/oplet_sinh_op/kernel.py\n(.*?)```", TUTORIAL.read_text(), re.DOTALL)
+            [source] = re.findall(r"```python\n# src/acme_sinh/kernel.py\n(.*?)```", TUTORIAL.read_text(), re.DOTALL)
         replaced = [FINISHED]
         if changes == ("VERSIONS",):
             replaced.append(kernel.versions)

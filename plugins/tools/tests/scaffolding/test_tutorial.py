@@ -7,12 +7,13 @@ import csv
 import hashlib
 import json
 import re
+import tarfile
 import time
 import zipfile
 from pathlib import Path
 
 import pytest
-from plugins.tools.tests.scaffolding.followed_pages import follow
+from plugins.tools.tests.scaffolding.followed_pages import follow, with_wheels
 from tests.places import ROOT
 
 pytestmark = pytest.mark.environment
@@ -36,7 +37,7 @@ def changed_files(environment: Path) -> list[str]:
 
 def test_from_an_idea_to_a_published_operator_in_five_minutes(tmp_path: Path) -> None:
     start = time.monotonic()
-    output = follow(PAGE, tmp_path)
+    output = follow(PAGE, tmp_path, with_wheels(PAGE))
     seconds = time.monotonic() - start
     print(f"the tutorial took {seconds:.0f} s")  # five minutes on a machine that has nothing else to do
 
@@ -48,12 +49,18 @@ def test_from_an_idea_to_a_published_operator_in_five_minutes(tmp_path: Path) ->
 
     # Somebody else's environment, before and after the wheel is installed.
     assert "Encountered unresolved custom op: Sinh" in output
-    assert "1 by oplet-sinh-op 0.1.0" in output
+    assert "1 by acme-sinh 0.1.0" in output
     assert json.loads((tmp_path / "y.json").read_text()) == {"output_0": pytest.approx([-2.1292794, 0, 3.6268604], rel=1e-6)}
 
-    [wheel] = (tmp_path / "oplet-sinh-op" / "dist").glob("*.whl")
+    [source, wheel] = sorted((tmp_path / "acme-sinh" / "dist").iterdir(), key=lambda file: file.suffix)
+    assert source.name == "acme_sinh-0.1.0.tar.gz"
+    with tarfile.open(source) as archive:
+        kept = {name.removeprefix("acme_sinh-0.1.0/") for name in archive.getnames()}
+    assert kept >= {"LICENSE", "README.md", "CONTRIBUTING.md", "pyproject.toml", "src/acme_sinh/kernel.py", "tests/test_sinh.py"}
+    assert output.count("PASSED") == 2  # twine's verdict on each file
+    assert any(name.endswith("/licenses/LICENSE") for name in zipfile.ZipFile(wheel).namelist())
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert names == {f"oplet_sinh_op/{name}" for name in ("__init__.py", "kernel.py", "py.typed")}
+    assert names == {f"acme_sinh/{name}" for name in ("__init__.py", "kernel.py", "py.typed")}
 
     assert "nodes: 1 by the delegate fast" in output
     for name in ("author", "user"):

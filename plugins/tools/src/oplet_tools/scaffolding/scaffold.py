@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import os
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
@@ -21,6 +22,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 _OP_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*(>[A-Za-z0-9_.-]+)?")
 _DELEGATE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _LICENSE = re.compile(r"[A-Za-z0-9.+() -]+")
+_PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_.][A-Za-z0-9]+)*")
 #: Word boundaries in a CamelCase name: fooBar, HTTPServer, 2DTranspose.
 _BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -47,12 +49,13 @@ class Names(NamedTuple):
     test: str
 
     @classmethod
-    def of(cls, name: str, kind: str) -> Names:
+    def of(cls, name: str, kind: str, package: str | None = None) -> Names:
         """Derive all names from that of an op or delegate.
 
         Args:
             name: the op's or delegate's name.
             kind: "op" or "delegate", the suffix of the names.
+            package: the pip package's name, from which the module's and the plugin's follow then.
 
         Examples:
             >>> Names.of("Convolution2DTransposeBias", "op")[:3]
@@ -64,11 +67,13 @@ class Names(NamedTuple):
         stem = "_".join(words)
         plugin = f"{stem}_{kind}"
         camel = "".join(word[:1].upper() + word[1:] for word in words)
-        test = f"test_{stem}"
-        return cls(f"oplet-{plugin.replace('_', '-')}", f"oplet_{plugin}", plugin, f"{camel}Delegate", test)
+        module = f"oplet_{plugin}" if package is None else (plugin := re.sub(r"[-_.]+", "_", package.lower()))
+        return cls(module.replace("_", "-"), module, plugin, f"{camel}Delegate", f"test_{stem}")
 
 
-def new_op(name: str, directory: Path | None = None, *, builtin: bool = False, license: str = "Apache-2.0") -> Path:
+def new_op(
+    name: str, directory: Path | None = None, *, builtin: bool = False, license: str = "Apache-2.0", package: str | None = None
+) -> Path:
     """Write a package that provides an op.
 
     Args:
@@ -76,12 +81,13 @@ def new_op(name: str, directory: Path | None = None, *, builtin: bool = False, l
         directory: the folder to write into, created if missing; by default one named after the package, in the current folder.
         builtin: make a kernel for a built-in operator, in place of the usual kernel.
         license: the package's licence, an SPDX expression.
+        package: the package's name for pip; by default one that begins with "oplet-" and has the op's name.
 
     Returns:
         The folder.
 
     Raises:
-        ScaffoldError: the name is not valid, or the folder is not empty.
+        ScaffoldError: a name is not valid, or the folder is not empty.
     """
     if builtin:
         if name not in BuiltinOperator.__members__:
@@ -95,40 +101,40 @@ def new_op(name: str, directory: Path | None = None, *, builtin: bool = False, l
     elif name in BuiltinOperator.__members__:
         raise ScaffoldError(f"{name} is a built-in operator; --builtin makes a kernel to use in place of the usual one.")
     what = f"A kernel of the built-in operator {name}" if builtin else f"The custom operator {name}"
-    requirements = '"oplet-testing", "pytest>=8"'
-    return _write("builtin_op" if builtin else "op", name, "op", directory, license, f"{what} for oplet", requirements)
+    return _write("builtin_op" if builtin else "op", name, "op", package, directory, license, what)
 
 
-def new_delegate(name: str, directory: Path | None = None, *, license: str = "Apache-2.0") -> Path:
+def new_delegate(name: str, directory: Path | None = None, *, license: str = "Apache-2.0", package: str | None = None) -> Path:
     """Write a package that provides a delegate.
 
     Args:
         name: the name by which `load_delegate` finds it.
         directory: the folder to write into, created if missing; by default one named after the package, in the current folder.
         license: the package's licence, an SPDX expression.
+        package: the package's name for pip; by default one that begins with "oplet-" and has the delegate's name.
 
     Returns:
         The folder.
 
     Raises:
-        ScaffoldError: the name is not valid, or the folder is not empty.
+        ScaffoldError: a name is not valid, or the folder is not empty.
     """
     if not _DELEGATE_NAME.fullmatch(name):
         raise ScaffoldError(f"'{name}' cannot be a delegate's name: give letters, digits, '_', '-' and '.', a letter first.")
-    requirements = '"oplet-builtin-ops", "oplet-testing", "pytest>=8"'
-    return _write("delegate", name, "delegate", directory, license, f"The delegate {name} for oplet", requirements)
+    return _write("delegate", name, "delegate", package, directory, license, f"The delegate {name}", '"oplet-builtin-ops", ')
 
 
 def _write(
-    template: str, name: str, kind: str, directory: Path | None, license: str, description: str, requirements: str
+    template: str, name: str, kind: str, package: str | None, directory: Path | None, license: str, about: str, needs: str = ""
 ) -> Path:
     from oplet import __version__
 
     if not _LICENSE.fullmatch(license):
         raise ScaffoldError(f"'{license}' is not a licence as pyproject.toml names it: Apache-2.0, MIT, MIT OR Apache-2.0.")
-    names = Names.of(name, kind)
-    if not names.module.isidentifier() or keyword.iskeyword(names.module):
-        raise ScaffoldError(f"'{name}' gives the module name '{names.module}', which Python cannot import.")
+    names = Names.of(name, kind, package)
+    taken = keyword.iskeyword(names.module) or names.module in {"oplet", *sys.stdlib_module_names}
+    if package is not None and (taken or not _PACKAGE.fullmatch(package)):
+        raise ScaffoldError(f"'{package}' cannot be a package's name: give letters, digits, '-' between; no module of Python's.")
     target = Path(names.distribution) if directory is None else directory
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ScaffoldError(f"'{target}' is there already; name another folder with --directory, or remove it.")
@@ -143,13 +149,14 @@ def _write(
     values = {
         **names._asdict(),
         "name": name,
-        "description": description,
+        "description": f"{about} for oplet",
         "license": license,
         "oplet": ".".join(__version__.split(".")[:2]),
-        "test_requirements": requirements,
+        "test_requirements": f'{needs}"oplet-testing", "pytest>=8"',
     }
     # All templates are filled before anything is written.
-    files = {path: text for part in ("package", template) for path, text in _filled(_TEMPLATES / part, Path(), values)}
+    parts = ("package", template, *["apache"] * (license == "Apache-2.0"))  # another licence's text is the author's to bring
+    files = {path: text for part in parts for path, text in _filled(_TEMPLATES / part, Path(), values)}
     for path, text in files.items():
         file = target / path
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from oplet_tools.cli.commands.new_op import Directory, License, print_next_steps
+from oplet_tools.cli.commands.new_op import Directory, License, Package, print_next_steps
 from oplet_tools.cli.settings import Debug, settings_of
 
 __all__ = ["new_delegate"]
@@ -16,6 +16,7 @@ def new_delegate(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The delegate's name.", show_default=False)],
     directory: Directory = None,
+    package: Package = None,
     license: License = "Apache-2.0",
     debug: Debug = False,
 ) -> None:
@@ -24,4 +25,4 @@ def new_delegate(
     from oplet.toolkit import BUILTIN_OPS
     from oplet_tools.scaffolding.scaffold import new_delegate
 
-    print_next_steps(new_delegate(name, directory, license=license), BUILTIN_OPS)
+    print_next_steps(new_delegate(name, directory, license=license, package=package), BUILTIN_OPS)

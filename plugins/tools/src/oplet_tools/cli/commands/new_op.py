@@ -9,13 +9,14 @@ import typer
 
 from oplet_tools.cli.settings import Debug, settings_of
 
-__all__ = ["Directory", "License", "new_op", "print_next_steps"]
+__all__ = ["Directory", "License", "Package", "new_op", "print_next_steps"]
 
 Directory = Annotated[
     Path | None,
     typer.Option("--directory", "-d", metavar="DIR", help="Where to write it. Default: a new folder here.", show_default=False),
 ]
 License = Annotated[str, typer.Option("--license", metavar="SPDX", help="The package's licence: Apache-2.0, MIT.")]
+Package = Annotated[str | None, typer.Option("--package", metavar="NAME", help="Its name for pip: acme-ops.", show_default=False)]
 
 
 def new_op(
@@ -25,6 +26,7 @@ def new_op(
     builtin: Annotated[
         bool, typer.Option("--builtin", help="NAME is a built-in operator: serve it in place of the usual kernel.")
     ] = False,
+    package: Package = None,
     license: License = "Apache-2.0",
     debug: Debug = False,
 ) -> None:
@@ -32,7 +34,7 @@ def new_op(
     settings_of(context, None, debug)
     from oplet_tools.scaffolding.scaffold import new_op
 
-    print_next_steps(new_op(name, directory, builtin=builtin, license=license))
+    print_next_steps(new_op(name, directory, builtin=builtin, license=license, package=package))
 
 
 def print_next_steps(folder: Path, *needs: str) -> None:
