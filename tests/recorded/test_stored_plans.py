@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,6 +29,7 @@ _LEAST, _BATCH = 1500, 300
 def test_another_process_gives_the_same_bits_from_plans(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(STORE_VARIABLE, "")
     monkeypatch.setenv("OPLET_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))  # another has plans of its own
     monkeypatch.setattr(stored_answers.plan_files, "_ALL_FILES", 1 << 30)
     monkeypatch.setattr(stored_answers.plan_files, "_ALL_BYTES", 1 << 50)
     restored = 0
@@ -38,13 +38,11 @@ def test_another_process_gives_the_same_bits_from_plans(monkeypatch: pytest.Monk
         expected = {model: found for model in models if (found := stored_answers.keep(model)) is not None}
         remembered.forget_plans()
         gc.collect()
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
         child = subprocess.run(
             [sys.executable, stored_answers.__file__],
             input=json.dumps(list(expected)),
             capture_output=True,
             text=True,
-            env=environment,
         )
         assert child.returncode == 0, (models[0], child.stderr[-2000:])
         for (model, answers), found in zip(expected.items(), json.loads(child.stdout)):
