@@ -113,15 +113,16 @@ def other_place(tmp_path: Path, dependencies: Path) -> Place:
 
 
 @pytest.fixture(params=["numpy", "compiled"])
-def packages(request: pytest.FixtureRequest) -> Sequence[str]:
+def packages(request: pytest.FixtureRequest, old: Version) -> Sequence[str]:
     """The packages that are installed."""
-    return NUMPY if request.param == "numpy" else compiled()
+    return NUMPY if request.param == "numpy" else compiled(old)
 
 
-def compiled() -> Sequence[str]:
-    """All packages; the test is skipped where no machine code was built."""
-    if not (ROOT / "plugins/compiled_ops/src/oplet_compiled_ops/libraries").is_dir():
-        pytest.skip("the compiled kernels were not built")
+def compiled(*versions: Version) -> Sequence[str]:
+    """All packages; the test is skipped where no machine code was built, for these sources or those of another version."""
+    for tree in (ROOT, *(version.tree for version in versions)):
+        if not (tree / "plugins/compiled_ops/src/oplet_compiled_ops/libraries").is_dir():
+            pytest.skip("the compiled kernels were not built, or have other sources in the older version")
     return ALL
 
 
@@ -263,7 +264,7 @@ def test_damaged_caches_of_an_older_version_and_of_this_one_are_not_believed(
 ) -> None:
     caches = tmp_path / "caches"
     for version in old, new:
-        place.install(version, compiled())
+        place.install(version, compiled(old))
         assert takes_plans([run(place, caches) for _ in range(2)][-1], ALL)
         for path in files(caches):
             damage(path, path.read_bytes())
@@ -290,7 +291,7 @@ def test_the_core_and_packages_are_upgraded_and_downgraded_one_by_one(
 def test_compiled_kernels_go_and_come_again_with_an_upgrade(
     place: Place, step: Callable[[Place], Told], old: Version, new: Version
 ) -> None:
-    place.install(old, compiled())
+    place.install(old, compiled(old))
     assert step(place).restored
     place.install(new, NUMPY)
     assert not step(place).restored
