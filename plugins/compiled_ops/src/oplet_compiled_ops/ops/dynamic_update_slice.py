@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, NodeLimits, TensorType, decline
+from oplet import Context, Node, NodeLimits, decline
 from oplet.kernels.arrays import Shape, copier
 from oplet_builtin_ops.ops.dynamic_update_slice import REGISTRATION as BUILTIN
 from oplet_compiled_ops.library.memory import address, flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.copying import COPY, SIZES, copy_arguments
-from oplet_compiled_ops.shaping.selecting import update_kernel
+from oplet_compiled_ops.shaping.selecting import POSITIONS, update_kernel
 from oplet_compiled_ops.threads.splitting import cut, each
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 
@@ -18,7 +18,6 @@ from oplet_compiled_ops.threads.team import Step, ready, thunk
 _WORTH = 1 << 16
 #: The loops around the bytes that are copied as one piece.
 _LOOPS = 4
-_POSITIONS = {TensorType.INT32: "i4", TensorType.INT64: "i8"}
 
 
 def plan(context: Context, node: Node) -> Bind:
@@ -35,7 +34,7 @@ def plan(context: Context, node: Node) -> Bind:
     if axes[-1][1:] == (size, size):
         nbytes, axes = axes[-1][0] * size, [(1, 0, 0), *axes[:-1]]
     lengths, reads, writes = zip(*axes)
-    kernel = update_kernel(_POSITIONS[starts.type])
+    kernel = update_kernel(POSITIONS[starts.type])
     ready(kernel)
     node.in_place = [operand]
 
@@ -69,4 +68,4 @@ def _axes(block: Shape, whole: Shape, size: int) -> list[tuple[int, int, int]]:
     return axes
 
 
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[], [], list(_POSITIONS)]))
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[], [], list(POSITIONS)]))

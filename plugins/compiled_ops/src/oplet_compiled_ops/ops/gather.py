@@ -6,20 +6,19 @@ from math import prod
 
 import numpy as np
 
-from oplet import Context, Node, NodeLimits, TensorType, decline
+from oplet import Context, Node, NodeLimits, decline
 from oplet.kernels.axes import resolve_axis
 from oplet.schema.options import GatherOptions
 from oplet_builtin_ops.kit.bounds import refuse_position
 from oplet_builtin_ops.ops.gather import REGISTRATION as BUILTIN
 from oplet_compiled_ops.library.memory import Array, address, flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
-from oplet_compiled_ops.shaping.selecting import gather_kernel
+from oplet_compiled_ops.shaping.selecting import POSITIONS, gather_kernel
 from oplet_compiled_ops.threads.failing import failing
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 
 #: The most bytes of an output; for larger ones numpy is as fast.
 _MOST = 1 << 20
-_POSITIONS = {TensorType.INT32: "i4", TensorType.INT64: "i8"}
 
 
 def plan(context: Context, node: Node) -> Bind:
@@ -33,7 +32,7 @@ def plan(context: Context, node: Node) -> Bind:
     length = source.shape[axis]
     nbytes = prod(source.shape[axis + 1 :]) * source.dtype.itemsize
     counts = prod(source.shape[:batch]), prod(source.shape[batch:axis]), length, prod(positions.shape[batch:]), nbytes
-    kernel = gather_kernel(_POSITIONS[positions.type])
+    kernel = gather_kernel(POSITIONS[positions.type])
     ready(kernel)
 
     def fail(mark: Array) -> None:
@@ -47,4 +46,4 @@ def plan(context: Context, node: Node) -> Bind:
     return bind
 
 
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[], list(_POSITIONS)]))
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[], list(POSITIONS)]))

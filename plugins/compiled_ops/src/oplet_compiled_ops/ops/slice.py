@@ -6,13 +6,13 @@ from math import prod
 
 import numpy as np
 
-from oplet import Context, Node, NodeLimits, TensorType, decline
+from oplet import Context, Node, NodeLimits, decline
 from oplet.kernels.axes import read_ints
 from oplet_builtin_ops.kit.bounds import box
 from oplet_builtin_ops.ops.slice import REGISTRATION as BUILTIN
 from oplet_compiled_ops.library.memory import Array, address, flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
-from oplet_compiled_ops.shaping.selecting import slice_kernel
+from oplet_compiled_ops.shaping.selecting import POSITIONS, slice_kernel
 from oplet_compiled_ops.threads.failing import failing
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 
@@ -20,7 +20,6 @@ from oplet_compiled_ops.threads.team import Step, ready, thunk
 _MOST = 1 << 20
 #: The most axes around those that are copied as one piece.
 _OUTER = 4
-_POSITIONS = {TensorType.INT32: "i4", TensorType.INT64: "i8"}
 
 
 def plan(context: Context, node: Node) -> Bind:
@@ -35,7 +34,7 @@ def plan(context: Context, node: Node) -> Bind:
         decline("numpy is as fast for large copies, and copies what are no numbers.")
     if any(length > dim for length, dim in zip(sizes, source.shape)):
         decline("it is to be refused.")
-    kernel = slice_kernel(_POSITIONS[begin.type])
+    kernel = slice_kernel(POSITIONS[begin.type])
     ready(kernel)
 
     def fail(mark: Array) -> None:
@@ -60,4 +59,4 @@ def plan(context: Context, node: Node) -> Bind:
     return bind
 
 
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[], list(_POSITIONS)]))
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[], list(POSITIONS)]))

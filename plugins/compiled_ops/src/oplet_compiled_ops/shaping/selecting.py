@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Node, decline
+from oplet import Node, TensorType, decline
 from oplet.kernels.arrays import Shape
 from oplet_compiled_ops.library.kernels import Kernel, family, kernel
 from oplet_compiled_ops.library.lazy import emitted, inlined
@@ -17,7 +17,19 @@ from oplet_compiled_ops.overriding import Bind, Thunk
 from oplet_compiled_ops.shaping.transposing import copy_items
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 
-__all__ = ["DEQUANTIZE_ROWS", "JOIN_SLICES", "TAKE_POSITIONS", "gather_kernel", "plan_choice", "slice_kernel", "update_kernel"]
+__all__ = [
+    "DEQUANTIZE_ROWS",
+    "JOIN_SLICES",
+    "POSITIONS",
+    "TAKE_POSITIONS",
+    "gather_kernel",
+    "plan_choice",
+    "slice_kernel",
+    "update_kernel",
+]
+
+#: The types of run-time positions, and what kernels call them.
+POSITIONS = {TensorType.INT32: "i4", TensorType.INT64: "i8"}
 
 #: The most bytes of an output of SELECT_V2; for larger ones numpy is as fast.
 _MOST = 1 << 20
