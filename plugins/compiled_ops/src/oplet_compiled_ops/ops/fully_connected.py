@@ -8,7 +8,7 @@ from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.activations import CLAMPS
 from oplet.kernels.windows import Axis, Windows2D
 from oplet.schema.options import FullyConnectedOptions
-from oplet_builtin_ops.kit.rows import FloatRows, HybridRows, QuantizedRows
+from oplet_builtin_ops.kit.rows import FloatRows, HybridRows, QuantizedRows, check_rows
 from oplet_builtin_ops.ops.fully_connected import REGISTRATION as BUILTIN
 from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer
 from oplet_compiled_ops.convolution.hybrid import multiplies_bytes, plan_hybrid_rows, plan_scaled_tiles
@@ -49,4 +49,4 @@ def plan(context: Context, node: Node) -> Bind:
     return plan_tiles(context, node, windows, units, lambda: weights.data, lambda: float_finishing(node, bias, units, activation))
 
 
-REGISTRATION = override(BUILTIN, plan, NodeLimits(constant=[1, 2]))
+REGISTRATION = override(BUILTIN, plan, NodeLimits(constant=[1, 2]), check=check_rows)
