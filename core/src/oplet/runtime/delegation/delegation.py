@@ -64,7 +64,7 @@ class Delegation:
         self._cluster = cluster
         self._fuse = fuse
         self._applied: list[Delegate] = []  # applied, or to be applied again by `_redo`
-        self._claimed_anew = False  # after a kernel refused the current shapes; with other shapes the delegates may claim more
+        self._claimed_anew = False  # since a kernel refused a shape: what other shapes let claim is asked at each of them
         self._undone = False
         self._served: set[Node] = set()  # nodes without a kernel that a delegate ran before a resize
         self._original: _OriginalGraph | None = None
@@ -178,7 +178,6 @@ class Delegation:
 
     def _undo(self) -> None:
         """Restore the original nodes; `allocate` applies the delegates again."""
-        self._claimed_anew = False
         before, subgraph = self._original, self._subgraph
         if before is None:
             return
@@ -225,6 +224,7 @@ class Delegation:
                 applied=False, error="it was removed", partitions=[]
             )
         self._applied.clear()
+        self._claimed_anew = False
         self._served.clear()
         self._subgraph.delegated.awaiting = frozenset()
         self._undone = False
