@@ -6,47 +6,24 @@ import struct
 from collections.abc import Iterator
 
 from oplet.errors import ModelError
+from oplet.schema import protobuf
 
 __all__ = ["Table", "fields"]
 
 #: The largest number of fields in a message, of entries in a vector of tables, and of bytes in a string of a table.
 _MOST_FIELDS, _MOST_TABLES, _LONGEST = 1 << 14, 256, 4096
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the fields of a Protocol Buffers message: number, and an unsigned integer (of any wire type but bytes) or bytes.
+    """Yield the fields of a Protocol Buffers message: number, and an unsigned integer for a varint or bytes for all else.
 
     Raises:
         ModelError: it is no message.
     """
-    at = count = value = 0
-    while at < len(data):
-        count += 1
-        if count > _MOST_FIELDS:
-            raise ModelError(f"The bundle's metadata has more than {_MOST_FIELDS} fields.")
-        key, at = _varint(data, at)
-        kind, size = key & 7, {_FIXED32: 4, _FIXED64: 8}.get(key & 7, 0)
-        if kind in (_VARINT, _BYTES):
-            value, at = _varint(data, at)
-            size = value if kind == _BYTES else 0
-        if key >> 3 == 0 or kind not in (_VARINT, _BYTES, _FIXED32, _FIXED64) or at + size > len(data):
-            raise ModelError(f"The bundle's metadata is damaged: there is no Protocol Buffers field at byte {at}.")
-        piece = data[at : at + size]
-        at += size
-        yield key >> 3, value if kind == _VARINT else piece if kind == _BYTES else int.from_bytes(piece, "little")
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(data):
-            break
-        value |= (data[at] & 0x7F) << shift
-        at += 1
-        if data[at - 1] < 0x80:
-            return value & 0xFFFF_FFFF_FFFF_FFFF, at
-    raise ModelError(f"The bundle's metadata is damaged: there is no Protocol Buffers number at byte {at}.")
+    try:
+        yield from protobuf.fields(data, _MOST_FIELDS)
+    except ValueError as error:
+        raise ModelError(f"The bundle's metadata is damaged: {error}.") from error
 
 
 class Table:
