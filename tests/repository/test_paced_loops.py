@@ -56,7 +56,6 @@ _EXCUSED = {
     "oplet_flex_ops.ops.strings.substr:_starts", "oplet_flex_ops.ops.strings.unicode:_code_points",
     "oplet_flex_ops.tables:find", "oplet_flex_ops.texts.fingerprints:_words", "oplet_flex_ops.texts.regular:replace_first",
     "oplet_text_ops.batches:parts", "oplet_text_ops.classic.merging:_add", "oplet_text_ops.classic.merging:cut",
-    "oplet_text_ops.classic.messages:_varint", "oplet_text_ops.classic.messages:fields",
     "oplet_text_ops.classic.model:__init__", "oplet_text_ops.classic.normalizer:text", "oplet_text_ops.classic.processor:text",
     "oplet_text_ops.classic.unigram:cut", "oplet_text_ops.models.bert_normalizer:_replaced",
     "oplet_text_ops.models.bert_normalizer:normalize", "oplet_text_ops.models.linear_cut:pieces",
