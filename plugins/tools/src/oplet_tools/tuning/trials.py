@@ -96,6 +96,7 @@ class Trial:
         nodes: the number of nodes of the model.
         why: the reason why it cannot be chosen; "" if it can.
         crashed: whether it ended the process that measured it, or never came back.
+        ready: seconds from opening the model to its first answer, allocating and what a delegate compiles included; None if there was none.
     """
 
     candidate: Candidate
@@ -105,6 +106,7 @@ class Trial:
     nodes: int = 0
     why: str = ""
     crashed: bool = False
+    ready: float | None = None
 
 
 #: Ways with several engines are looked for as long as all others took, and so many seconds at least.
@@ -163,7 +165,7 @@ class _Measurement:
 
     def _run_trial(self, candidate: Candidate, tell: Callable[[float], None]) -> Trial:
         interpreter: Interpreter | None = None
-        trial = Trial(candidate)
+        trial, begun = Trial(candidate), time.monotonic()
         try:
             interpreter = self._open(candidate.prefer, candidate.make_delegates(self._manager))
             trial = _with_claims(trial, interpreter)
@@ -171,6 +173,7 @@ class _Measurement:
                 raise DelegateError(_unclaimed(candidate, interpreter, trial.claimed))
             self._add_random_inputs(interpreter)
             runner = TimedInterpreter(interpreter, self._inputs)
+            trial = replace(trial, ready=time.monotonic() - begun)
         except failures() as error:  # a third-party delegate may raise anything; the other candidates are still measured
             if interpreter is not None:
                 interpreter.close()
