@@ -116,6 +116,7 @@ class Device:
             found = _executables.get(key)
         if found is None:
             _keep_on_disk()
+            logger.info("Compiling a function of %d lines for %s; large ones take seconds to minutes.", text.count("\n"), self)
             start = time.perf_counter()
             found = Executable(self._compiled(lowered), time.perf_counter() - start)
             logger.info("Compiled a function of %d lines for %s in %.2f s.", text.count("\n"), self, found.seconds)
