@@ -110,7 +110,7 @@ class OpletModelHandler(ModelHandler[Any, PredictionResult, OpletModel]):  # typ
         """Run the model on a batch of examples; return the results in order.
 
         Args:
-            batch: the examples, see the class.
+            batch: the examples, as the class describes them.
             model: the model that `load_model` returned, or Beam's proxy of it.
             inference_args: rows that all examples share, by the names of inputs that the examples leave out.
 

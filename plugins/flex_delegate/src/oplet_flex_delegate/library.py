@@ -134,7 +134,7 @@ def op_def(op: str) -> Any:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the first line of TensorFlow's error, without internal function, node and device names."""
+    """Return the first line of a TensorFlow error's message, without the names of internal functions, nodes and devices."""
     try:
         text = (str(getattr(error, "message", "") or error).strip().splitlines() or [""])[0].strip()
     except Exception:  # bytes of the model that are no text, in a message of its own

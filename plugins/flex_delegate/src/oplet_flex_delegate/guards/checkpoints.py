@@ -57,11 +57,11 @@ def path_inside(folder: str, name: bytes) -> str:
 
 
 def confined(run: Run, folder: str) -> Run:
-    """Return the function that runs such an operator in the folder: the name of the file becomes a path in it.
+    """Wrap a function that runs a checkpoint operator (save or restore), so that file names become paths inside the folder.
 
     Args:
         run: the function that runs the operator.
-        folder: the folder.
+        folder: the only folder that the operator may read and write.
     """
 
     def inside(inputs: Sequence[Any]) -> Sequence[Any]:
