@@ -31,7 +31,7 @@ def _pillow() -> Any:
 
 
 def kind_of(data: bytes) -> str:
-    """Return the file format by the first bytes: PNG, JPEG, GIF, BMP, or "unknown"."""
+    """Return the image format that the file's first bytes tell: PNG, JPEG, GIF, BMP, or "unknown"."""
     starts = {"PNG": b"\x89PNG\r\n\x1a\n", "JPEG": b"\xff\xd8\xff", "GIF": b"GIF8", "BMP": b"BM"}
     return next((kind for kind, start in starts.items() if data.startswith(start)), "unknown")
 
@@ -129,7 +129,7 @@ def decode_jpeg(data: bytes, channels: int, ratio: int) -> Array:
 
     Args:
         channels: 1, 3, or 0 for those of the file.
-        ratio: 1, 2, 4 or 8: by what its sides are divided as it is decoded.
+        ratio: 1, 2, 4 or 8, the divisor of height and width.
 
     Raises:
         EnsureError: the file cannot be read.

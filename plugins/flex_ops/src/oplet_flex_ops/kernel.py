@@ -55,7 +55,7 @@ def shaped(
 
     Args:
         signature: the types and ranks of its inputs and outputs.
-        shapes: computes the outputs' shapes, and refuses inputs that do not fit.
+        shapes: returns the outputs' shapes; raises EnsureError for invalid inputs.
         bind: returns the function that runs the node for the present shapes.
         settings: parses the node's attributes once, for `shapes` and `bind`; None for an op whose only attributes are element
             types.

@@ -15,11 +15,11 @@ PACKAGES = ("ai_edge_litert", "tflite_runtime")
 
 
 class LastFinder:
-    """The import finder that is asked last; it imports oplet when a LiteRT or TensorFlow Lite package is imported that is not
-    installed.
+    """A finder at the end of `sys.meta_path`: imports of `ai_edge_litert` and `tflite_runtime` that fail otherwise are served by
+    oplet.
 
     Attributes:
-        lists_distributions: False: its distributions are only found by name, and no list of installed packages has them.
+        lists_distributions: False: the finder returns a distribution only if its name is asked for, and lists none.
     """
 
     lists_distributions = False

@@ -196,7 +196,7 @@ def truncated_normal(generator: Philox, out: Array) -> None:
 
 
 def categories(draws: Array, logits: Array) -> Array:
-    """Return the class of each uniform draw, by inverting the row's cumulative distribution of exp(logit - max)."""
+    """Return the class of each uniform draw in [0, 1), by inverting the row's cumulative distribution of exp(logit - max)."""
     row = logits.astype(np.float64)
     finite = np.isfinite(row)
     largest = row[finite].max(initial=-np.inf)
@@ -207,7 +207,7 @@ def categories(draws: Array, logits: Array) -> Array:
 
 
 def shuffled(words: Words, size: int) -> Array:
-    """Return 0 .. size - 1 shuffled by Fisher and Yates, with one of the random `words` for each number but the last."""
+    """Return 0 .. size - 1 in random order (Fisher-Yates), with one of the random `words` for each number but the last."""
     order = list(range(size))
     for place, word in paced(zip(range(size - 1), listed(words))):
         other = place + word % (size - place)

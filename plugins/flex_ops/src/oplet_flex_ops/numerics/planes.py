@@ -150,7 +150,7 @@ def _grouped(windows: Array, groups: int) -> list[Array]:
 
 
 def convolution(plane: Plane, source: Array, filters: Array, output: Array) -> Thunk:
-    """Return a function that convolves `source` with filters (height, width, channels per group, output channels)."""
+    """Return a function: output = convolution of `source` with filters (height, width, channels per group, output channels)."""
     groups = source.shape[3] // filters.shape[2]
     rows, results = _Rows(plane, source.shape[3], source.dtype), filters.shape[3] // groups
     matrix = filters.reshape(-1, filters.shape[3])
@@ -240,7 +240,7 @@ def depthwise(plane: Plane, source: Array, filters: Array, output: Array, wanted
 
 
 def ensure_filters(node: Node, source: Shape, filters: Shape, *, separate: bool) -> None:
-    """Raise an error for filters that do not match the input's channels; `separate` for those of a depthwise convolution."""
+    """Raise an error for filters that do not match the input's channels; `separate` if they are a depthwise convolution's."""
     ensure(len(filters) == 4 and min(filters) > 0, f"the filters' shape {list(filters)} must be of four sizes above zero.")
     if separate:
         ensure(filters[2] == source[3], f"the filters are of {filters[2]} channels, the input has {source[3]}.")

@@ -31,7 +31,7 @@ class Kind(IntEnum):
 
 
 class Settings:
-    """Fields of a message of sentencepiece_model.proto (a NormalizerSpec or TrainerSpec), by field number, read with the proto's defaults."""
+    """A message of sentencepiece_model.proto (NormalizerSpec or TrainerSpec), whose fields are read by number."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         self._fields = {number: value for part in parts for number, value in fields(part)}
@@ -53,21 +53,21 @@ class Model:
     """A parsed sentencepiece ModelProto.
 
     Args:
-        proto: its bytes.
+        proto: the serialized ModelProto.
 
     Attributes:
         pieces: the pieces, by id.
         scores: the score of each piece, by id, rounded to float32.
         kinds: the `Kind` of each piece, by id.
-        ordinary: by piece, the ids of normal, user-defined and unused pieces.
-        reserved: by piece, the ids of all others: unknown, control and byte pieces.
+        ordinary: the ids of normal, user-defined and unused pieces, by piece.
+        reserved: the ids of unknown, control and byte pieces, by piece.
         unknown: the id of the unknown piece.
-        merges: whether it is a BPE model; else it is a unigram model.
+        merges: whether it is a BPE model; otherwise it is a unigram model.
         byte_fallback: whether unknown characters become pieces of single bytes.
-        trainer, normalizer: the settings in its messages TrainerSpec and NormalizerSpec.
+        trainer, normalizer: the messages TrainerSpec and NormalizerSpec.
 
     Raises:
-        EnsureError: the bytes are damaged, or a model of a kind that is not served.
+        EnsureError: the bytes are damaged, or the model is neither BPE nor unigram.
     """
 
     def __init__(self, proto: bytes) -> None:

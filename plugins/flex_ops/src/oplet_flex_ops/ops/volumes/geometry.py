@@ -30,7 +30,7 @@ class Geometry(NamedTuple):
     channels_last: bool
 
     def last(self, array: Array) -> Array:
-        """Return a view with the channels last."""
+        """Return a view of the array with the channels as the last axis."""
         return array if self.channels_last else array.transpose(0, *range(2, array.ndim), 1)
 
     def space(self, shape: Shape) -> Shape:
