@@ -13,7 +13,7 @@ def all_types_but(*refused: TensorType) -> tuple[TensorType, ...]:
 
 
 def ensure_same_quantization(a: Tensor, b: Tensor) -> None:
-    """Refuse the node unless both tensors have the same scale and zero point, compared exactly as in LiteRT.
+    """Check that both tensors have the same scale and zero point, compared exactly as in LiteRT.
 
     Raises:
         EnsureError: they differ.

@@ -44,10 +44,10 @@ def attribute(vector: NDArray[Any] | None) -> list[int]:
 
 
 def declared_shape(output: Tensor) -> Shape:
-    """Return the output's declared shape, which StableHLO operators have nowhere else.
+    """Return the output's shape as the model declares it, for StableHLO operators whose options do not tell it.
 
     Raises:
-        EnsureError: a dimension is open.
+        EnsureError: a dimension is unknown.
     """
     shape = tuple(output.shape_signature)
     ensure(all(dim >= 0 for dim in shape), f"{output} must have a static shape in the model, not {list(shape)}.")
@@ -58,7 +58,7 @@ def ensure_values(*tensors: Tensor) -> None:
     """Check that tensors are not strings, resources or packed sub-byte types.
 
     Raises:
-        EnsureError: one is.
+        EnsureError: a tensor has such a type.
     """
     for tensor in tensors:
         ensure(tensor.type in VALUES, f"{tensor} is of type {tensor.type.name}, which this op does not take.")

@@ -93,7 +93,7 @@ def reciprocal(x: Int64s, integer_bits: int) -> tuple[Int64s, Int64s]:
 def inverse_square_root(x: NDArray[Any]) -> tuple[Int32s, Int64s]:
     """Compute 1 / sqrt(x) of int32 x >= 0 as multiplier * 2**(shift - 31); return (multiplier, shift).
 
-    x = 0 and x = 1 give the largest number below 1.
+    For x = 0 and x = 1 the result is the largest number below 1.
     """
     wide = np.asarray(x, np.int64)
     if 0 < wide.size <= _FEW:

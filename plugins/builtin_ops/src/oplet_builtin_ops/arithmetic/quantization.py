@@ -59,7 +59,7 @@ def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32
 
 
 def wraps_large_values(type: TensorType, scales: NDArray[np.float32]) -> bool:
-    """Return whether quantizing a float beyond int32 yields the lowest int32 (before clamping to the type), as C++ casts do.
+    """Return whether a float beyond int32 is quantized to the lowest int32 (before clamping to the type), as C++ casts do.
 
     LiteRT's own kernels do that; XNNPACK, which computes 8-bit outputs unless a scale is subnormal, clamps.
     """

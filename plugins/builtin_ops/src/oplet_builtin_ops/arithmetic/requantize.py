@@ -155,10 +155,9 @@ class Requantizer(Requantization):
         return _Parts(others, filled, outputs[filled].astype(dtype), channels, few)
 
     def takes_scaled(self, dtype: np.dtype[Any]) -> bool:
-        """Return whether the weights may be multiplied by the output factors beforehand, so that accumulators come already
-        scaled.
+        """Return whether the weights may be multiplied by the output factors beforehand, so that sums come out already scaled.
 
-        All sums of such products are then multiples of a channel's unit that are exact in float64, in any order of summation.
+        That is so if all sums of such products are exact in float64, in any order of summation.
         """
         return self.is_one_sided and self.is_small and self.fits(dtype)
 

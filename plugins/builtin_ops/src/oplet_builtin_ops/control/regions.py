@@ -50,7 +50,9 @@ def _is_plain(node: Node) -> bool:
 
 
 def body_function(body: Callee, type: TensorType) -> np.ufunc | None:
-    """Return the numpy ufunc that a two-operand body computes; None if it is not a known one."""
+    """Return the numpy ufunc that a subgraph of two inputs computes, such as the body of a reduction; None unless it is one known
+    op.
+    """
     if len(body.nodes) != 1 or len(body.outputs) != 1 or len(body.inputs) != 2:
         return None
     node = body.nodes[0]
@@ -62,7 +64,7 @@ def body_function(body: Callee, type: TensorType) -> np.ufunc | None:
 
 
 def replaces(body: Callee) -> bool:
-    """Return whether a two-operand body returns its second operand, so that updates overwrite old values."""
+    """Return whether a subgraph of two inputs (old value, update) just returns the second, so that updates overwrite old values."""
     return not body.nodes and len(body.inputs) == 2 and len(body.outputs) == 1 and body.outputs[0] is body.inputs[1]
 
 
@@ -82,7 +84,7 @@ def ensure_comparator(body: Callee, operands: int) -> None:
 
 
 def comparator(body: Callee) -> tuple[int, bool] | None:
-    """Return (key tensor, ascending) if the comparator is one comparison of two values of one tensor; else None."""
+    """Return (tensor number, ascending) if the comparator just compares the two values of one sorted tensor; else None."""
     if len(body.nodes) != 1 or body.nodes[0].outputs[0] is not body.outputs[0]:
         return None
     node = body.nodes[0]

@@ -150,10 +150,11 @@ def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunction
 
 
 def bind_pairs(node: Node, rule: PairRule) -> Thunk:
-    """Return a function for a binary 8-bit op through a look-up table of the results of all input pairs.
+    """Return a function that computes a binary 8-bit op by a look-up table of the results of all pairs of inputs.
 
     Args:
-        rule: the op in integers, with its results inside the output's range.
+        node: the node.
+        rule: computes the op on arrays of integers; its results are in the output's range.
     """
     a, b = node.inputs
     output = node.outputs[0]

@@ -69,10 +69,12 @@ def elementwise_registration(compute: Elementwise, *types: TensorType, derive: b
 
 
 def function_table(source: Tensor, output: Tensor, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Array:
-    """Tabulate an 8-bit or int16 op from a function of real numbers: the output for each input value, by its bit pattern.
+    """Return the look-up table of a quantized unary op: the quantized output for each 8-bit or int16 input, by its bit pattern.
 
     Args:
-        function: from real values to real values, both float32, computed in double precision.
+        source: the input.
+        output: the output.
+        function: the op on real values, from float32 to float32, computed in double precision.
     """
     parameters = source.scale, source.zero_point, output.scale, output.zero_point
     if source.type != TensorType.INT16:
@@ -106,11 +108,11 @@ def table_registration(
     """Build the registration of a unary op that uses a look-up table for quantized nodes.
 
     Args:
-        compute: the op on numbers without scales.
-        table: returns the outputs for each value of an input tensor, from input and output tensor.
-        plain: the types without scales; int16 may be among them as well as quantized.
-        quantized: the types that have a table.
-        positive: whether the op is only defined for values of at least the zero point.
+        compute: computes the op on unquantized numbers.
+        table: returns the look-up table, from input and output tensor.
+        plain: the types that are computed without scales; int16 may be in both lists.
+        quantized: the types that are computed by the table.
+        positive: whether values below the zero point are an error.
     """
 
     types = tuple(dict.fromkeys((*plain, *quantized)))

@@ -32,7 +32,7 @@ class Rows(Row):
 
     Attributes:
         padded: the rows of the padded map.
-        source: the rows of the map without padding that belong there.
+        source: the corresponding rows of the map without padding.
         top: the number of padding rows before them.
     """
 
@@ -64,7 +64,7 @@ class Windows(Windows2D):
 
     @property
     def are_rows(self) -> bool:
-        """Whether the windows are consecutive pieces of the padded map, so that im2col needs no copy."""
+        """Whether each window is a contiguous piece of the padded map in order, so that im2col needs no copy."""
         return _are_rows(self.height, self.width)
 
     def interior(self, padded: Array) -> Array:
@@ -73,9 +73,10 @@ class Windows(Windows2D):
         return padded[:, h.before : h.before + h.size, w.before : w.before + w.size]
 
     def padded_apart(self, strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
-        """Group the strips whose padding is written together; return (thread or -1 for before threads start, strips).
+        """Group the strips by the thread that writes the padding that they read; return (thread, strips), with -1 for one group
+        of all.
 
-        Two threads that read the same padded rows both write them, with the same values.
+        The group -1 is written before threads start. Padded rows that two threads read are written by both, with the same values.
         """
         if not strips or strips[-1].lane == 0 or self.batch > 1:
             return [(-1, strips)]
@@ -176,7 +177,7 @@ def by_lane(strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
 
 
 def longest_strip(strips: Sequence[Strip]) -> int:
-    """Return the number of windows of the first strip, which is the largest; 0 if there is none."""
+    """Return the number of windows of the first strip, which has the most; 0 if there is none."""
     return strips[0].stop - strips[0].start if strips else 0
 
 

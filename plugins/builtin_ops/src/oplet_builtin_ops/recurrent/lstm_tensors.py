@@ -95,12 +95,12 @@ class LstmTensors:
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
+        """The number of cells."""
         return self.output.inputs.shape[0]
 
     @property
     def outputs(self) -> int:
-        """Number of output values per step."""
+        """The number of output values per step."""
         return self.output.recurrent.shape[-1]
 
     @property

@@ -40,7 +40,7 @@ class RnnTensors:
 
     @property
     def units(self) -> int:
-        """Number of values of the state."""
+        """The number of values of the state."""
         return self.inputs.shape[0]
 
     def check(self, depth: int, batches: int, auxiliary_depth: int = 0) -> None:

@@ -20,7 +20,7 @@ def refuse_begin(source: Tensor, begins: Sequence[int], begin: int, dim: int) ->
 
 
 def box(source: Tensor, begins: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
-    """Check and return the slice of each axis; a size of -1 reaches to the end."""
+    """Check a slice's begins and sizes, and return the slice of each axis; a size of -1 reaches to the end."""
     found = []
     for axis, (begin, size, dim) in enumerate(zip(begins, sizes, source.shape)):
         end = dim if size == -1 else begin + size

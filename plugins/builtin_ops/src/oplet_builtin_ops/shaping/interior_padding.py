@@ -31,7 +31,7 @@ class AxisPadding:
 
     @property
     def padded(self) -> int:
-        """Size of the axis after padding; negative if more is cropped than there is."""
+        """The size of the axis after padding; negative if more is cropped than there is."""
         return self.size + max(self.size - 1, 0) * self.interior + self.low + self.high
 
     def places(self) -> tuple[slice, slice]:

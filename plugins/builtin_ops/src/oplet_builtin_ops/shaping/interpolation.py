@@ -54,7 +54,7 @@ class Neighbours(Row):
         upper: the position of the upper neighbour.
         fraction: the distance from the lower neighbour, 0 to `one`.
         one: the distance between two neighbours.
-        blocks: the small matrices that interpolate, by the character of their type; they are made when they are first used.
+        blocks: a cache of small interpolation matrices, by dtype character.
     """
 
     lower: Array
@@ -65,7 +65,7 @@ class Neighbours(Row):
 
 
 def remembered(find: Find) -> Find:
-    """Decorate a function that finds neighbours with a cache for axes of usual lengths, as maps are often square."""
+    """Decorate a function that returns Neighbours: cache the results for axes of usual lengths."""
     kept = lru_cache(maxsize=64)(find)
 
     @wraps(find)
@@ -169,7 +169,7 @@ def _resize_columns(source: Array, target: Array, axis: Neighbours) -> Iterator[
 
 
 def interpolate(source: Array, between: Array, target: Array, down: Neighbours, across: Neighbours) -> Iterator[Call]:
-    """Return numpy calls that resize NHWC maps of one float type; results still have to be divided by both axes' `one`."""
+    """Return numpy calls that resize NHWC maps of one float type, without the final division by both axes' `one`."""
     if not target.size:
         return iter(())
     if target.shape[1] >= source.shape[1]:
@@ -178,7 +178,7 @@ def interpolate(source: Array, between: Array, target: Array, down: Neighbours, 
 
 
 def mend(source: Array, output: Array, down: Neighbours, across: Neighbours) -> None:
-    """Recompute the rows of outputs that are not all finite, in the reference kernel's order, without products with 0.
+    """Recompute the rows of `output` with infinities or NaNs in the reference kernel's order, without products with 0.
 
     Args:
         source: float32, (batches, height, width, channels).

@@ -22,7 +22,7 @@ __all__ = ["JoinedSlices", "bind_joined", "prepare_joined", "slices_to_absorb"]
 
 
 class JoinedSlices(Row):
-    """What CONCATENATION prepares when it fuses slices.
+    """The plan of a CONCATENATION that is fused with the SLICE nodes of its inputs.
 
     Attributes:
         axis: the axis along which the pieces are joined.
@@ -55,7 +55,7 @@ def prepare_joined(context: Context, node: Node) -> None:
     """Prepare a CONCATENATION with fused slices.
 
     Raises:
-        EnsureError: they cannot be fused; the runtime then prepares the node by itself.
+        EnsureError: the slices cannot be fused; the runtime then prepares the node without them.
     """
     makers = {slice_.outputs[0]: slice_ for slice_ in node.absorbed}
     source, output = node.absorbed[0].inputs[0], node.outputs[0]

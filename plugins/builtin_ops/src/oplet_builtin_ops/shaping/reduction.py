@@ -93,7 +93,7 @@ def highest(dtype: np.dtype[Any]) -> float:
 
 
 def summing(source: Array, axes: tuple[int, ...], output: Array) -> Thunk:
-    """Return a function: output = sums over `axes` (kept as 1), accumulated in the array's own type; integers wrap around."""
+    """Return a function: output = sums over `axes` (kept with size 1), accumulated in the input's type; integers wrap around."""
     if source.dtype == np.float32 and axes and axes == tuple(range(axes[0], axes[-1] + 1)):
         # Neighbouring axes are one axis of a matrix, or of a stack of matrices, whose columns BLAS adds up.
         before, after = prod(source.shape[: axes[0]]), prod(source.shape[axes[-1] + 1 :])

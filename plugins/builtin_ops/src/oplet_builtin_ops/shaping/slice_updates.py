@@ -50,8 +50,8 @@ def update_thunk(operand: Array, update: Array, starts: list[Array], output: Arr
     """Return a function that copies `operand` to `output` and overwrites a block with `update`.
 
     Args:
-        operand: the tensor.
-        update: the block.
+        operand: the array to update.
+        update: the new values of the block.
         starts: integer arrays that together have the block's start along each axis.
         output: receives the result.
     """
