@@ -143,8 +143,7 @@ class CompiledModel:
 
     @property
     def interpreter(self) -> Interpreter:
-        """The interpreter that runs the model, for `explain`, `delegation_reports` and the like. LiteRT's class has no such
-        property.
+        """The interpreter that runs the model, for `explain`, `delegation_reports` and so on; LiteRT's class does not have this.
 
         Raises:
             StateError: the model was closed.
@@ -336,8 +335,7 @@ class CompiledModel:
     def run_by_name(
         self, signature_key: str, input_map: Mapping[str, TensorBuffer], output_map: Mapping[str, TensorBuffer]
     ) -> None:
-        """Run a signature on buffers, given by the names of inputs and outputs; names that the signature does not have are
-        ignored.
+        """Run a signature on buffers, mapped from the names of its inputs and outputs; unknown names are ignored.
 
         Raises:
             ValueError: a buffer was destroyed.
@@ -362,8 +360,9 @@ class CompiledModel:
     def run_by_index(
         self, signature_index: int, input_buffers: Iterable[TensorBuffer], output_buffers: Iterable[TensorBuffer]
     ) -> None:
-        """Run a signature on lists of buffers, in the order of its inputs and outputs. A second run on the same buffers copies
-        and allocates nothing.
+        """Run a signature on lists of buffers, in the order of its inputs and outputs.
+
+        A second run on the same buffers copies and allocates nothing.
 
         Raises:
             ValueError: a buffer was destroyed.

@@ -24,8 +24,7 @@ __all__ = ["TensorBuffer"]
 
 
 class TensorBuffer:
-    """The values of one input or output. `CompiledModel` creates buffers for its inputs and outputs, `create_from_host_memory`
-    from arrays.
+    """The values of one input or output; created by a CompiledModel, or from an array by `create_from_host_memory`.
 
     Args:
         capsule: the memory that holds the values.
@@ -65,8 +64,7 @@ class TensorBuffer:
         return cls(HostMemory.of(array))
 
     def write(self, data_array: NDArray[Any]) -> None:
-        """Copy values into the buffer, from its beginning; if they are fewer than the buffer has, its other values stay as they
-        are.
+        """Copy values into the buffer, from its beginning; values of the buffer beyond these stay as they are.
 
         Args:
             data_array: an array of the buffer's type, of any shape; or one of uint8 with the bytes of the values.

@@ -39,9 +39,7 @@ def sample(map: Array, y: Any, x: Any, channels: tuple[int, ...]) -> list[Any]:
 
 
 def sampled(map: Array, y: Array, x: Array) -> Array:
-    """Interpolate a map bilinearly at positions `y` and `x` of shape (positions, channels); column c is taken from channel c of
-    the map.
-    """
+    """Interpolate a map bilinearly at `y` and `x`, (positions, channels): column c is read from channel c of the map."""
     top, left = np.floor(y).astype(np.intp), np.floor(x).astype(np.intp)
     low, right = np.ceil(y).astype(np.intp), np.ceil(x).astype(np.intp)
     down, across = y - top.astype(np.float32), x - left.astype(np.float32)

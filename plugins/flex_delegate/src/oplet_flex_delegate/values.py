@@ -104,9 +104,7 @@ def reader(tensor: Tensor) -> Callable[[], Any]:
 
 
 def copied_nbytes(strings: NDArray[Any]) -> int:
-    """Return the bytes that TensorFlow copies of these strings take: every element is copied, even if several are the same object
-    here.
-    """
+    """Return the bytes that TensorFlow copies of strings take: each element is copied, even if several are one object here."""
     charge(_REFERENCE * strings.size)
     texts = strings.ravel().tolist()
     return ITEM_SIZES[STRING_TYPE] * len(texts) + sum(map(len, texts))

@@ -52,9 +52,7 @@ class Convolution(NamedTuple):
         return bounds(self.activation, self.bits)
 
     def line(self, multiplier: Array, bias: Array, output: Tensor) -> Line:
-        """Return the linear function, per output channel, that maps doubled Hamming distances to output values; see
-        `outputs.line`.
-        """
+        """Return the linear functions that map doubled Hamming distances to output values, per channel; see `outputs.line`."""
         return line(multiplier, bias, self.bits, output)
 
 
@@ -118,8 +116,7 @@ class Differences:
         return np.ascontiguousarray(sums.reshape(len(filters), -1).T, np.float64)
 
     def of(self, chunk: Chunk) -> tuple[Array, Missing | None]:
-        """Return, for each window of a chunk and each filter, twice their Hamming distance, int32, and the corrections for zero
-        padding.
+        """Return twice the Hamming distance of each window of a chunk from each filter, int32, and corrections for zero padding.
 
         The corrections are None if no window of the chunk needs any.
         """

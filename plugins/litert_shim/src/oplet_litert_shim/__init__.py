@@ -15,8 +15,7 @@ PACKAGES = ("ai_edge_litert", "tflite_runtime")
 
 
 class LastFinder:
-    """A finder at the end of `sys.meta_path`: imports of `ai_edge_litert` and `tflite_runtime` that fail otherwise are served by
-    oplet.
+    """A finder at the end of `sys.meta_path`: oplet serves imports of `ai_edge_litert` and `tflite_runtime` that fail otherwise.
 
     Attributes:
         lists_distributions: False: the finder returns a distribution only if its name is asked for, and lists none.
@@ -26,9 +25,7 @@ class LastFinder:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> object:
-        """Return the module spec, served by oplet, of a module of the packages that the shim stands in for; None for other
-        modules.
-        """
+        """Return the spec of a module of the packages that oplet stands in for; None for other modules."""
         if name.partition(".")[0] not in PACKAGES:
             return None
         from oplet_litert_shim.answers import find_spec
@@ -37,9 +34,7 @@ class LastFinder:
 
     @staticmethod
     def find_distributions(context: object = None) -> object:
-        """Return an iterator with the distribution of a package that the shim stands in for, if its name is asked for; else
-        empty.
-        """
+        """Return an iterator with the distribution of a package that oplet stands in for, if its name is asked for; else empty."""
         if str(getattr(context, "name", None)).lower().replace("-", "_").replace(".", "_") not in PACKAGES:
             return iter(())
         from oplet_litert_shim.answers import find_distributions

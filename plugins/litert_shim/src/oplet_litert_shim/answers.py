@@ -38,8 +38,7 @@ _HOOKS = _LastHooks(_NAMES, _EXEMPT, False)
 
 
 def find_spec(name: str, path: Any, target: Any) -> ModuleSpec | None:
-    """Return the spec of a LiteRT module that oplet provides; None for importers that need LiteRT itself, and in an installed
-    package.
+    """Return the spec of a LiteRT module that oplet provides; None if LiteRT is installed or the importer needs LiteRT itself.
 
     Raises:
         ImportError: oplet does not provide the module; the message says why, and what to do.

@@ -13,9 +13,7 @@ __all__ = ["Tap", "taps"]
 
 
 class Tap(NamedTuple):
-    """The input and output positions of one offset in a sliding window: equally long slices of both axes, elements paired in
-    order.
-    """
+    """Input and output positions of one offset in a sliding window: equally long slices of both axes, paired in order."""
 
     offset: int
     small: slice

@@ -27,9 +27,7 @@ _ADAPTER = "oplet"
 
 
 class OpletAdapter(Adapter):  # type: ignore[misc]
-    """Model Explorer adapter that converts .tflite models as oplet runs them. Delegates come from the environment, see
-    `explored_graphs`.
-    """
+    """Model Explorer adapter for .tflite models as oplet runs them; delegates come from the environment, see `explored_graphs`."""
 
     metadata = AdapterMetadata(
         id=_ADAPTER,

@@ -37,8 +37,7 @@ def unary(
 
 
 def operands(graph: GraphBuilder, tensors: Collection[Tensor], out: Tensor) -> tuple[bool, list[Value]]:
-    """Return the operands of a broadcasting operator in one layout, and whether that is NCHW: the layout that needs fewer
-    transposes.
+    """Return the operands of a broadcasting operator in one layout, and whether that is NCHW (if it saves transposes).
 
     Args:
         graph: the graph.

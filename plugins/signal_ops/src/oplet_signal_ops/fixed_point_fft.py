@@ -35,9 +35,7 @@ def radices(length: int) -> list[int]:
 
 
 class FixedPoint:
-    """Arithmetic on fixed-point fractions, integers of dtype `narrow` (int16, int32); products use integers of twice the
-    width.
-    """
+    """Arithmetic on fixed-point fractions of dtype `narrow` (int16, int32); products use integers of twice the width."""
 
     def __init__(self, dtype: Any) -> None:
         self.narrow: np.dtype[Any] = np.dtype(dtype)

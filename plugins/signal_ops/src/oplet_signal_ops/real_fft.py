@@ -36,9 +36,7 @@ _VALUE_BYTES = 200
 
 
 def ensure_length(length: int) -> None:
-    """Raise an error for an FFT length that tflite-micro does not support: half of it must have no prime factors but 2, 3 and
-    5.
-    """
+    """Raise an error for an FFT length that tflite-micro lacks: half of it must have no prime factors but 2, 3 and 5."""
     ensure(length % 2 == 0 and 4 <= length <= _LONGEST, f"the FFT's length is {length}; it must be even, from 4 to {_LONGEST}.")
     rest = radices(length // 2)[-1]
     ensure(rest <= 5, f"the FFT's length is {length}, a multiple of {rest}; half of it may have the factors 2, 3 and 5 only.")

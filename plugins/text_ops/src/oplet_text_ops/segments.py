@@ -20,8 +20,7 @@ Ints = NDArray[np.int64]
 
 
 def prepare_segments(context: Context, node: Node, outputs: int) -> int:
-    """Check the inputs of a trimming op, which are a length, and values and row splits per segment; return the number of
-    segments.
+    """Check a trimming op's inputs: a length, and values and row splits per segment; return the number of segments.
 
     The node has `outputs` outputs for each segment; their shapes become dynamic.
 

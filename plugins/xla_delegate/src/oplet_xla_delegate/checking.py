@@ -39,9 +39,7 @@ class Case(NamedTuple):
     nodes: Sequence[Node]
 
     def differs(self, answers: Sequence[NDArray[Any]], precision: str) -> str:
-        """Return in words how a function's outputs differ from the kernels'; "" if they agree within the tolerance of
-        `precision`.
-        """
+        """Return how a function's outputs differ from the kernels', in words; "" if they agree as far as `precision` allows."""
         narrow = precision != "highest" or any(t.type in _HALVES for node in self.nodes for t in node.outputs)
         for tensor, got, wanted in zip(self.outputs, answers, self.wanted):
             if got.shape != wanted.shape:

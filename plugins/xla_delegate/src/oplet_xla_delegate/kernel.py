@@ -107,9 +107,7 @@ class PartitionKernel(DelegateKernel):
         return invoke_wide if partition.wide else invoke
 
     def remark(self) -> str:
-        """Return a sentence on the device, the data that is copied to it and back, and the compile time; "" before the node is
-        prepared.
-        """
+        """Return a sentence on the device, the bytes copied there and back, and the compile time; "" before `prepare`."""
         if self.partition is None:
             return ""
         goes = sum(tensor.nbytes for tensor in self.arriving if tensor.buffer_handle is None)

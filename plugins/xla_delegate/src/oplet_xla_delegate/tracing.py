@@ -167,9 +167,7 @@ class Trace:
 
 
 def inside(begin: Sequence[Any], shape: Sequence[int], sizes: Sequence[int]) -> list[Any]:
-    """Return the start of a slice along each axis, clamped so that the slice lies inside `shape`; jax would count negative ones
-    from the end.
-    """
+    """Return the start of a slice along each axis, clamped to lie inside `shape`; jax would count negative ones from the end."""
     return [jnp.clip(at.reshape(()), 0, length - size) for at, length, size in zip(begin, shape, sizes)]
 
 

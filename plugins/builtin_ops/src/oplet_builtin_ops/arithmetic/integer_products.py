@@ -111,9 +111,7 @@ class IntegerProduct:
         return len(self.bias)
 
     def calls(self, source: Array, target: Array) -> list[Call]:
-        """Return numpy calls (function, arguments) that compute `target`, int64 (count, columns), from `source`, integers (count,
-        depth).
-        """
+        """Return numpy calls (function, arguments): `target`, int64 (count, columns), from `source`, integers (count, depth)."""
         if not target.size:
             return []
         dtype = self.transposed.dtype

@@ -83,9 +83,7 @@ def lookup(table: Array, source: Array, output: Array) -> Thunk:
 
 
 def refuse_below(source: Tensor, lowest: int) -> None:
-    """Raise the error for an input of SQRT or RSQRT with the value `lowest`, below the zero point, which stands for a negative
-    number.
-    """
+    """Raise the error for an input of SQRT or RSQRT with the value `lowest`, which is below the zero point, so negative."""
     ensure(False, f"{source} holds {lowest}, below its zero point {source.zero_point}: negative numbers have no root.")
 
 

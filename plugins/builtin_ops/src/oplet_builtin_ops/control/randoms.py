@@ -103,9 +103,7 @@ def _output_fitter(context: Context, node: Node) -> Callable[[], Array]:
 
 
 def bind_random(context: Context, node: Node, convert: Callable[[Words], NDArray[Any]]) -> Callable[[], None]:
-    """Return a function that fills the output with random words changed by `convert`; leftover words of the last block are
-    dropped.
-    """
+    """Return a function that fills the output with random words, changed by `convert`; what the last block has left is dropped."""
     stream: Stream = node.prepared
     fit = _output_fitter(context, node)
 

@@ -50,9 +50,7 @@ def _is_plain(node: Node) -> bool:
 
 
 def body_function(body: Callee, type: TensorType) -> np.ufunc | None:
-    """Return the numpy ufunc that a subgraph of two inputs computes, such as the body of a reduction; None unless it is one known
-    op.
-    """
+    """Return the numpy ufunc that a subgraph of two inputs (a reduction's body) computes; None unless it is one known op."""
     if len(body.nodes) != 1 or len(body.outputs) != 1 or len(body.inputs) != 2:
         return None
     node = body.nodes[0]

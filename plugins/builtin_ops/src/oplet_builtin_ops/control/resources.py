@@ -60,9 +60,7 @@ class VariableNumbers(dict[tuple[str, str], int]):
     """The handles of an interpreter's resource variables, by container and name."""
 
     def resource_variables(self, resources: dict[Any, Any]) -> dict[str, Variable]:
-        """Return the interpreter's variables by name, for `Interpreter.get_variables`; variables without a value so far are
-        created.
-        """
+        """Return the interpreter's variables by name, for `Interpreter.get_variables`; those that have no value yet are created."""
         held = {
             f"{container}/{name}" if container else name: resources.setdefault(number, Variable())
             for (container, name), number in self.items()

@@ -33,16 +33,14 @@ class Attributes:
             )
 
     def number(self, name: str, *, least: float = -math.inf) -> float:
-        """Return an attribute as a finite float of at least `least`; decline the node, so that its decomposition runs, if it is
-        not one.
-        """
+        """Return an attribute as a finite float of at least `least`; if it is not one, decline, so that the decomposition runs."""
         value = self.values.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < least:
             decline(f"the attribute {name} is {value!r}, which is no number to compute with.")
         return float(value)
 
     def whole(self, name: str) -> int:
-        """Return an attribute as an int; decline the node, so that its decomposition runs, if it is not one."""
+        """Return an attribute as an int; if it is not one, decline the node, so that its decomposition runs."""
         value = self.values.get(name)
         if isinstance(value, bool) or not isinstance(value, int):
             decline(f"the attribute {name} is {value!r}, which is no whole number.")

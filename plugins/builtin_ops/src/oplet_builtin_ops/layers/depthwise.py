@@ -80,9 +80,7 @@ class Taps(Row):
 
     @property
     def sorting(self) -> int:
-        """The column stride: columns are sorted by their remainder (phase), so that windows read adjacent values; 1 if they are
-        not sorted.
-        """
+        """The column stride: columns are sorted by remainder (phase), so that windows read adjacent values; 1 for no sorting."""
         return self.windows.width.stride if self.phases > 1 else 1
 
     def calls(

@@ -134,7 +134,5 @@ class HybridLayer(Record, frozen=False):
         return FloatFinish(None if self.bias is None else self.bias.data, self.fixed, self.activation)
 
     def thunk(self, calls: Calls) -> Thunk:
-        """Return a function that executes the numpy calls that `calls` yields; unless weights and bias are constant, anew in each
-        run.
-        """
+        """Return a function that executes the numpy calls of `calls`, generated in each run if weights or bias are not constant."""
         return run_program(calls) if self.fixed else partial(run_anew, calls)

@@ -28,9 +28,7 @@ _CUT = 1 << 28
 
 
 def call_work(call: Call) -> int:
-    """Estimate the number of values that a numpy call processes; a call of unknown work counts as a whole part for
-    `watched_parts`.
-    """
+    """Estimate the number of values that a numpy call processes; if unknown, the size of a whole part of `watched_parts`."""
     function, arguments = call
     if function is np.matmul:
         return _product_work(*arguments[:2])

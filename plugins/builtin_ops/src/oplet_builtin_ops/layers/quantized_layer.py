@@ -112,9 +112,7 @@ def ensure_symmetric(*tensors: Tensor) -> None:
 
 
 def rounding_of(source: Tensor, bias: Tensor | None) -> Rounding:
-    """Return how LiteRT's convolutions round when requantizing: from 64-bit accumulators for int16 input unless the bias is
-    int32.
-    """
+    """Return LiteRT's rounding of convolutions: from 64-bit accumulators for int16 input without int32 bias, else from 32 bits."""
     narrow = bias is not None and bias.type == TensorType.INT32
     return Rounding.DOUBLE if source.type != TensorType.INT16 or narrow else Rounding.WIDE
 
@@ -259,9 +257,7 @@ class QuantizedLayer(Record, frozen=False):
         self.scratch = context.add_temporary(self.node, (lanes, size), TensorType.FLOAT32 if narrow else TensorType.FLOAT64)
 
     def requantizer(self) -> Requantizer:
-        """Return the layer's requantizer; it also corrects for the input's zero point, unless that was subtracted from the
-        activations.
-        """
+        """Return the layer's requantizer, which also corrects for the input's zero point unless the activations come without it."""
         if self._requantizer is not None:
             return self._requantizer
         left = 0 if self.centred else self.source.zero_point
@@ -286,7 +282,5 @@ class QuantizedLayer(Record, frozen=False):
         return requantizer.calls(block, target, self.scratch.data[lane], self.folds)
 
     def thunk(self, calls: Calls) -> Thunk:
-        """Return a function that executes the numpy calls that `calls` yields; unless weights and bias are constant, anew in each
-        run.
-        """
+        """Return a function that executes the numpy calls of `calls`, generated in each run if weights or bias are not constant."""
         return run_program(calls) if self.fixed else partial(run_anew, calls)

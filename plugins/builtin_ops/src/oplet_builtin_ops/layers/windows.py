@@ -73,8 +73,7 @@ class Windows(Windows2D):
         return padded[:, h.before : h.before + h.size, w.before : w.before + w.size]
 
     def padded_apart(self, strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
-        """Group the strips by the thread that writes the padding that they read; return (thread, strips), with -1 for one group
-        of all.
+        """Group the strips by the thread that writes the padding they read; return (thread, strips), or -1 for one group of all.
 
         The group -1 is written before threads start. Padded rows that two threads read are written by both, with the same values.
         """

@@ -53,8 +53,7 @@ def follows_claim(context: Context, node: Node) -> bool:
 
 
 def remark(node: Node, default_delegates: bool) -> str:
-    """Return whether a layer of float activations and integer weights has XNNPACK's results or LiteRT's own, in words, for
-    `explain()`.
+    """Return in words, for `explain()`, whether a layer of float activations and integer weights has XNNPACK's results.
 
     The result is "" for other layers.
     """

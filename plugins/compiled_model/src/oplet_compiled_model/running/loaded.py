@@ -108,8 +108,7 @@ class Loaded:
 
 
 def entry_of(indices: list[int], place: int, role: str) -> int:
-    """Return `indices[place]`, the tensor index of a signature's input or output; `role`, "Input" or "Output", is for the
-    message.
+    """Return `indices[place]`, the tensor index of an input or output; `role` ("Input" or "Output") is for the message.
 
     Raises:
         CompiledModelError: `place` is out of range.
@@ -122,8 +121,7 @@ def entry_of(indices: list[int], place: int, role: str) -> int:
 
 
 def index_of_name(names: list[str], indices: list[int], name: str, role: str) -> int:
-    """Return the tensor index of the input or output of this name, of parallel lists; `role`, "Input" or "Output", is for the
-    message.
+    """Return the element of `indices` at the position of `name` in `names`; `role` ("Input" or "Output") is for the message.
 
     Raises:
         CompiledModelError: there is no such name.

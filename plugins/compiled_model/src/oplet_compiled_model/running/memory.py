@@ -98,9 +98,7 @@ class HostMemory:
         return self.values[:size].reshape(shape)
 
     def as_type(self, type: TensorType, shape: Shape) -> NDArray[Any] | None:
-        """Return a view as `laid_out` does, with values of another type if the memory holds plain bytes (UINT8); None if that is
-        impossible.
-        """
+        """Return a view as `laid_out`; as another type if the memory holds plain bytes (UINT8). None if that is impossible."""
         if type is self.type:
             return self.laid_out(shape)
         needed = bytes_needed(shape, type)

@@ -118,9 +118,7 @@ class DelegateGraph(Shared, NativeGraph):
         super().set_shape(tensor, kind)
 
     def give(self, tensor: Tensor, index: int | None = None) -> int:
-        """Point the C tensor at the memory of oplet's tensor, and return the address; constants, and tensors in the library's
-        memory, keep theirs.
-        """
+        """Point the C tensor at oplet's memory, and return the address; constants and tensors in the library's memory stay."""
         if index is None and (tensor.allocation is Allocation.CONSTANT or tensor.index in self.dynamic):
             return int(self.tensor(tensor.index).data or 0)
         return super().give(tensor, index)

@@ -49,9 +49,7 @@ class Kernel:
 
 
 def entry_functions(library: NativeLibrary) -> list[str]:
-    """Return the names of a library's exported functions that may return operators, such as `Register_ATAN`; C++ names as
-    "a::b".
-    """
+    """Return the names of a library's functions that may return operators, as `Register_ATAN`; those in C++ as "a::b"."""
     found = []
     for symbol in library.info.functions:
         name = symbol

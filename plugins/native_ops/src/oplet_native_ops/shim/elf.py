@@ -126,8 +126,7 @@ def read_elf(path: str) -> ElfInfo:
 
 
 def bound_names(path: str) -> frozenset[str]:
-    """Return the symbols that the dynamic loader binds for a library: undefined ones, and its own that other libraries may
-    override.
+    """Return the symbols that the loader binds for a library: undefined ones, and its own that other libraries may override.
 
     Raises:
         ElfError: the file is damaged.

@@ -34,8 +34,8 @@ def _positions(node: Node, axis: int) -> NDArray[np.int64]:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the nodes that compute RESIZE_NEAREST_NEIGHBOR to the graph: OpenVINO's resize for whole factors, else gathers of rows
-    and columns.
+    """Add the nodes that compute RESIZE_NEAREST_NEIGHBOR to the graph: a resize for whole factors, else gathers of rows and
+    columns.
     """
     data, out = node.inputs[0], node.outputs[0]
     value = graph.planes(data)

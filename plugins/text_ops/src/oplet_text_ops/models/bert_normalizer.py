@@ -27,9 +27,7 @@ _MADE = 48
 
 
 class Normalized(NamedTuple):
-    """Normalized texts, and the offset in the original text of each byte and of the end; `counts`: the number of offsets per
-    text.
-    """
+    """Normalized texts, and the offset in the original of each byte and the end; `counts`: the number of offsets per text."""
 
     texts: list[bytes]
     offsets: Array

@@ -47,8 +47,7 @@ class Words:
         self._forget()
 
     def numbers(self, words: Sequence[bytes]) -> Ints:
-        """Return each word's index in the cache's tables (`starts`, `counts` and others), after tokenizing those that are
-        missing.
+        """Tokenize words that the cache lacks; return each word's index in its tables (`starts`, `counts` and others).
 
         The index is -1 for a word whose text must be tokenized as a whole. Indices are valid until the next call.
         """
@@ -61,8 +60,7 @@ class Words:
         return np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
 
     def settled(self, numbers: Ints, texts: Ints, count: int) -> NDArray[np.bool_]:
-        """Return for each of `count` texts whether tokenizing it word by word certainly gives the result of tokenizing it as a
-        whole.
+        """Return for each of `count` texts whether tokenizing it word by word surely gives the same as tokenizing it whole.
 
         Args:
             numbers: the indices of all texts' words, from `numbers`.

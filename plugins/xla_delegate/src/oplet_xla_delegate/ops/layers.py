@@ -86,9 +86,7 @@ def _refuses_depthwise(node: Node) -> str:
 
 @translates("DEPTHWISE_CONV_2D", newest=7, inputs=(2, 3), optional=(2,), refuses=_refuses_depthwise, real=True, bias=2)
 def depthwise_conv_2d(trace: Trace, node: Node, x: Any, w: Any, *bias: Any) -> Any:
-    """Return the outputs of DEPTHWISE_CONV_2D as traced jax values: on a CPU sums of shifted products, which are faster than
-    XLA's convolution.
-    """
+    """Return the outputs of DEPTHWISE_CONV_2D as traced jax values: on a CPU sums of shifted products, which XLA runs faster."""
     options = node.options(DepthwiseConv2DOptions)
     (strides, dilations), (_, height, width, out) = _window(options), w.shape
     edges = _padding(options.padding, x.shape[1:3], (height, width), strides, dilations)
