@@ -31,7 +31,7 @@ ATAN = Registration(prepare=prepare, invoke=invoke, pure=True)
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Register the op under the custom name that models use."""
+    """Register the op with the resolver, under its custom-op name in models."""
     resolver.add_custom("Atan", ATAN)
 
 

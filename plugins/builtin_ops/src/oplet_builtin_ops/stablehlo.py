@@ -68,7 +68,7 @@ def ensure_not_quantized(*tensors: Tensor) -> None:
     """Check that tensors are not quantized, as operators without a LiteRT kernel would have to ignore the scales.
 
     Raises:
-        EnsureError: one is quantized.
+        EnsureError: a tensor is quantized.
     """
     for tensor in tensors:
         scaled = tensor.quantization is not None and len(tensor.quantization.scales) > 0
@@ -79,7 +79,7 @@ def ensure_axes(what: str, axes: Sequence[int], rank: int) -> None:
     """Check that axes are within 0 .. rank - 1 and that none occurs twice.
 
     Raises:
-        EnsureError: they are not, or one does.
+        EnsureError: an axis is out of range or occurs twice.
     """
     ensure(
         all(0 <= axis < rank for axis in axes) and len(set(axes)) == len(axes),

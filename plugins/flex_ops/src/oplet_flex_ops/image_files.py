@@ -65,8 +65,8 @@ def decode_png(data: bytes, wanted: Wanted) -> Any:
     """Decode a PNG file to shape (height, width, channels).
 
     Raises:
-        EnsureError: the file cannot be read; or it has colours of 16 bits per channel and `wanted` asks for uint16 or for grey,
-            which Pillow cannot give.
+        EnsureError: the file is invalid; or it has 16-bit colours and `wanted` requests uint16 or grey, which Pillow does not
+            support.
     """
     image = _open(data, "PNG")
     depth, colour = data[24], data[25]

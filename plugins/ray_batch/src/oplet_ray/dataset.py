@@ -32,8 +32,7 @@ def map_dataset(
     """Return the dataset with one more column for each output of a model.
 
     Nothing runs before the result is consumed. A worker that dies is started again and its batches are run again, so that none is
-    lost and none
-    comes twice; the order is that of the dataset where its execution options preserve it.
+    lost and none comes twice; the order is that of the dataset where its execution options preserve it.
 
     Args:
         dataset: the dataset.
@@ -46,8 +45,7 @@ def map_dataset(
         workers: the number of actors, or the smallest and the largest number.
         batch_size: rows in a batch; the interpreter runs as many of them at a time as suits the model, see `oplet.Predictor`.
         num_cpus: processors that each actor reserves; by default half of its `num_threads`, as reading and preparing rows needs
-            some too: actors that
-            reserve all of a machine would wait for rows for ever.
+            some too: actors that reserve all of a machine would wait for rows for ever.
         num_gpus: GPUs that each actor reserves.
         ray_options: further options of `Dataset.map_batches`, such as `resources` or `max_concurrency`.
         predictor: the further arguments of `oplet.Predictor`: delegates, num_threads, signature, limits, plugins, prefer, batch.

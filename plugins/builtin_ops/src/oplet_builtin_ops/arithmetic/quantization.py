@@ -18,7 +18,7 @@ def ensure_quantized(*tensors: Tensor) -> None:
     """Check that each tensor has a finite positive scale, and a zero point that its type can hold.
 
     Raises:
-        EnsureError: one has no such scale or zero point.
+        EnsureError: a tensor has no such scale or zero point.
     """
     for tensor in tensors:
         ensure_scale(tensor)

@@ -84,7 +84,7 @@ class Requantizer(Requantization):
         Args:
             accumulators: floats with integer values, (rows, channels), contiguous.
             output: the same shape, of the quantized type, contiguous.
-            scratch: at least as many values; float64, or float32 if the accumulators are float64.
+            scratch: memory for at least as many values as the accumulators; float64, or float32 if the accumulators are float64.
             scaled: whether the accumulators are float64 products with the weights that `scaled` returns.
         """
         if not output.size:

@@ -86,7 +86,7 @@ def ensure_zero_point_is_zero(*tensors: Tensor) -> None:
     """Check that the zero point of each tensor is 0, as it must be for int16.
 
     Raises:
-        EnsureError: one has another zero point.
+        EnsureError: a tensor has another zero point.
     """
     for tensor in tensors:
         ensure(tensor.zero_point == 0, f"{tensor} has zero point {tensor.zero_point}; an int16 tensor must have 0 here.")

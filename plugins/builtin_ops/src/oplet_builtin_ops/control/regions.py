@@ -70,7 +70,7 @@ def ensure_comparator(body: Callee, operands: int) -> None:
     """Check that a comparator subgraph takes two values of each sorted tensor and returns a boolean.
 
     Raises:
-        EnsureError: it takes or returns something else.
+        EnsureError: the subgraph takes or returns something else.
     """
     ensure(
         len(body.inputs) == 2 * operands, f"its comparator, {body}, takes {len(body.inputs)} values and must take {2 * operands}."

@@ -90,7 +90,7 @@ class HashTable:
         """Check that key and value tensors have the hash table's types.
 
         Raises:
-            EnsureError: they have other types.
+            EnsureError: a tensor has another type.
         """
         ensure(
             (keys.type, values.type) == (self.key_type, self.value_type),

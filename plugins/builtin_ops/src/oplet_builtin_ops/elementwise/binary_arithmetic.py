@@ -58,7 +58,7 @@ def prepare_binary(context: Context, node: Node) -> tuple[Tensor, Tensor, Tensor
 
 
 def is_quantized(tensor: Tensor) -> bool:
-    """Return whether a tensor has a quantization scale, whatever its value."""
+    """Return whether a tensor has a quantization scale (of any value)."""
     return tensor.quantization is not None and len(tensor.quantization.scales) > 0
 
 
@@ -129,7 +129,7 @@ def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunction
         ufunc: the ufunc.
         node: the node.
         activation: the fused activation.
-        context: divides the work between threads; only for ufuncs of which any part may be computed by itself.
+        context: the node's context, to divide the work between threads; only for ufuncs whose result can be computed in parts.
     """
     a, b, output = long_rows(node, node.inputs[0], node.inputs[1], node.outputs[0])
     low, high = _CLAMPS.get(activation, (None, None))

@@ -42,7 +42,7 @@ def prepare_elementwise(context: Context, node: Node, *types: TensorType, derive
         context: the node's context.
         node: the node.
         types: the types that the op takes.
-        derive: give the output the input's type as well, whatever the model declares, as some of LiteRT's kernels do.
+        derive: set the output's type to the input's, too, instead of the declared one, as some of LiteRT's kernels do.
     """
     ensure_operands(node, 1)
     source, output = node.inputs[0], node.outputs[0]
@@ -55,7 +55,9 @@ def prepare_elementwise(context: Context, node: Node, *types: TensorType, derive
 
 
 def elementwise_registration(compute: Elementwise, *types: TensorType, derive: bool = False) -> Registration:
-    """Build the registration of a unary op from a numpy function of unquantized numbers."""
+    """Build the registration of a unary op on `types` from the numpy function that computes it; `derive` as in
+    `prepare_elementwise`.
+    """
 
     def prepare(context: Context, node: Node) -> None:
         prepare_elementwise(context, node, *types, derive=derive)
@@ -87,7 +89,7 @@ def uses_table(source: Tensor, output: Tensor) -> bool:
     """Return whether a node of ABS, LOG, SQRT or RSQRT is quantized, and so runs by look-up table.
 
     Raises:
-        EnsureError: its tensors have no scales, or an int16 tensor has a zero point.
+        EnsureError: quantized tensors have no scales, or an int16 tensor has a zero point.
     """
     if source.type not in (TensorType.INT8, TensorType.INT16) or (source.type == TensorType.INT16 and not is_quantized(source)):
         return False

@@ -44,7 +44,7 @@ def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
     """Return the weights' scales as float32: one for all output channels or one per channel.
 
     Raises:
-        EnsureError: there are none, their number is wrong, or one is negative, infinite or not a number.
+        EnsureError: the weights have no scales, their number is wrong, or a scale is negative, infinite or not a number.
     """
     quantization = weights.quantization
     ensure(quantization is not None and len(quantization.scales) > 0, lambda: f"{weights} needs scales and has none.")

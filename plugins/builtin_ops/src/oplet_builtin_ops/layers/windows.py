@@ -165,7 +165,7 @@ class _Strips(Sequence[Strip]):
 
 
 def by_lane(strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
-    """Group strips, sorted by worker thread, into (thread number, its strips) pairs."""
+    """Group strips, which are sorted by worker thread, into pairs (thread number, its strips)."""
     found: list[tuple[int, Sequence[Strip]]] = []
     while strips:
         lane = strips[0].lane

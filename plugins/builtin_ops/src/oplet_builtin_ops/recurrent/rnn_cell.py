@@ -47,7 +47,7 @@ class RnnTensors:
         """Check the shapes and types of the cell's tensors.
 
         Raises:
-            EnsureError: one is wrong.
+            EnsureError: a tensor has a wrong shape or type.
         """
         ensure_type(self.inputs, TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
         ensure(self.inputs.ndim == 2, f"the input weights {self.inputs} must have 2 dimensions.")

@@ -106,7 +106,7 @@ def summing(source: Array, axes: tuple[int, ...], output: Array) -> Thunk:
 
 
 def bind_by_ufunc(node: Node, combine: np.ufunc, of_nothing: Callable[[np.dtype[Any]], float]) -> Thunk:
-    """Return a function that reduces by a ufunc; `of_nothing` gives the result of an empty reduction by dtype."""
+    """Return a function that reduces by the ufunc `combine`; `of_nothing` returns the result of an empty reduction for a dtype."""
     source, output, axes = node.inputs[0].data, node.outputs[0].data, reduced_axes(node)
     if not source.size:
         return partial(output.fill, of_nothing(output.dtype))
@@ -118,7 +118,9 @@ def bind_by_ufunc(node: Node, combine: np.ufunc, of_nothing: Callable[[np.dtype[
 
 
 def reduction_by_ufunc(combine: np.ufunc, of_nothing: Callable[[np.dtype[Any]], float], *types: TensorType) -> Registration:
-    """Build the registration of a reduction by a ufunc; quantized inputs must have the output's quantization."""
+    """Build the registration of a reduction by the ufunc `combine` on `types`; quantized inputs must have the output's
+    quantization.
+    """
 
     def prepare(context: Context, node: Node) -> None:
         prepare_reduction(context, node, *types)

@@ -19,7 +19,7 @@ def ensure_update_fits(operand: Tensor, update: Tensor) -> None:
     """Check that an update has the operand's type and rank, and is not larger along any axis.
 
     Raises:
-        EnsureError: one of these does not hold.
+        EnsureError: type, rank or size does not fit.
     """
     ensure_same_type(operand, update)
     ensure(

@@ -32,7 +32,7 @@ class Boxes:
         areas: the areas of the boxes.
 
     Args:
-        flat: whether there may be boxes without an area.
+        flat: whether boxes of area 0 may occur.
     """
 
     def __init__(self, edges: Floats, areas: Floats, flat: bool) -> None:

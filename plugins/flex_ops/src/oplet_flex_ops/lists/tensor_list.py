@@ -112,14 +112,14 @@ class TensorList:
             ensure(False, f"there is no element {index} in a list of {self.size} elements.")
 
     def element_shape(self, asked: Shape, elements: Sequence[Element]) -> Shape:
-        """Return the most specific shape known for all of `elements`: merged from the list's, the asked and the elements' own
+        """Return the partial shape of all `elements`, merged from the list's declared shape, `asked`, and the elements' own
         shapes.
 
         Args:
-            asked: the shape that the node asks for.
+            asked: the element shape that the node requests.
 
         Raises:
-            EnsureError: the list or an element contradicts it.
+            EnsureError: the shapes conflict.
         """
         shape = merged(asked, self.shape, "the elements of the list")
         for element in paced(elements):

@@ -166,7 +166,7 @@ def normal(generator: Philox, out: Array) -> None:
 def truncated_normal(generator: Philox, out: Array) -> None:
     """Fill `out` with standard normal values of magnitude below 2, by rejection.
 
-    As in TensorFlow, each group of as many values as one block makes draws from a range of blocks of its own.
+    As in TensorFlow, each group of values (as many as one block yields) draws from a range of blocks of its own.
     """
     double = out.dtype == np.float64
     group = 2 if double else 4

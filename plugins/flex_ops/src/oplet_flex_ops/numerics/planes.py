@@ -203,13 +203,13 @@ def filter_gradient(plane: Plane, source: Array, gradient: Array, output: Array)
 
 
 def depthwise(plane: Plane, source: Array, filters: Array, output: Array, wanted: str) -> Thunk:
-    """Return a function that computes a depthwise convolution, or its input or filter gradient, as `wanted` says.
+    """Return a function that computes a depthwise convolution, or the gradient of its input or filters.
 
     Args:
         source: the input, of shape (batch, height, width, channels).
         filters: of shape (height, width, channels, multiplier).
         output: of shape (batch, height, width, channels * multiplier).
-        wanted: what is computed, from the two others: "output", or the gradient of "source" or of "filters".
+        wanted: the array to compute from the two others: "output", or "source" or "filters" for their gradients.
     """
     channels, multiplier = filters.shape[2:]
     charge(2 * source.itemsize * int(np.prod(plane.padded, dtype=object)) * channels)

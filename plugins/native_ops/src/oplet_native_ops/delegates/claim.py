@@ -52,8 +52,7 @@ class Claim:
     Attributes:
         claimed: the indices of the nodes that the library replaced by kernels of its own.
         failure: the first error when the library replaced nodes or previewed partitions, which fails the claim even if the
-            library
-            ignores it; None if there was none.
+            library ignores it; None if there was none.
         complaint: the last error in another callback, reported only if the library then fails.
     """
 

@@ -9,8 +9,7 @@ class Shared:
     """A C object with a reference count: it is freed when its last user (a partition) is gone.
 
     Python finalizes the objects of a reference cycle in no defined order, possibly the delegate before an interpreter that still
-    has
-    to free its partitions: therefore the last user frees the object.
+    has to free its partitions: therefore the last user frees the object.
     """
 
     _users = 0

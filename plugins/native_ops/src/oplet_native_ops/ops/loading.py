@@ -54,8 +54,7 @@ def load_ops(path: Path_, operators: Operators | str | None = None) -> MutableOp
         path: the library (.so). A file, or a name that is looked for in LD_LIBRARY_PATH and the system's folders.
         operators: the library's function for each operator, `{"Atan": "Register_ATAN"}`; the key is a BuiltinOperator such as
             `BuiltinOperator.CONV_2D` for one that replaces a built-in operator. Or the name of one function, whose operator
-                declares
-            its own name. By default all functions are called that are named like `Register_ATAN`, `AtanOpRegistration`,
+            declares its own name. By default all functions are called that are named like `Register_ATAN`, `AtanOpRegistration`,
             `AtanOpRegistrationExternal` or `AtanOperator`; each must take no arguments.
 
     Returns:

@@ -37,11 +37,11 @@ class Settings:
         self._fields = {number: value for part in parts for number, value in fields(part)}
 
     def integer(self, number: int, default: int) -> int:
-        """Read an integer or Boolean field; missing gives the default."""
+        """Return an integer or Boolean field; `default` if the field is missing."""
         return integer(self._fields[number]) if number in self._fields else default
 
     def text(self, number: int, default: bytes) -> bytes:
-        """Read a string field as bytes; missing or empty gives the default."""
+        """Return a string field as bytes; `default` if the field is missing or empty."""
         return text(self._fields.get(number, b"")) or default
 
     def has(self, number: int) -> bool:

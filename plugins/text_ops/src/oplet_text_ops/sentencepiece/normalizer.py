@@ -68,7 +68,7 @@ class Normalizer:
         self.by_words = all(spaces) and (trie.empty or not trie.has_key_with(0x20))
 
     def text(self, text: bytes) -> bytes:
-        """Normalize a whole text."""
+        """Normalize a whole text; return it."""
         if not text:
             return text
         prefix, merge, escape = self.spaces

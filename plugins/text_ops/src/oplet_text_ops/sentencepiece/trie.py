@@ -86,7 +86,7 @@ class PieceTrie:
         """Match keys at many positions at once: yield key length, indices of the matching positions, and values.
 
         Args:
-            text: the bytes of all texts, as numbers, with 256 behind each text.
+            text: the bytes of all texts, as numbers, with the terminator 256 after each text.
             at: the positions in `text` at which keys may begin.
         """
         numbers, node, length = np.arange(len(at), dtype=np.int32), np.zeros(1, np.int32), 0

@@ -55,7 +55,7 @@ def foresee_match(pattern: Pattern, length: int) -> None:
     """Check that the deadline leaves time for a match or search in `length` bytes, by an estimate of RE2's slowest case.
 
     Raises:
-        DeadlineError: it would take longer than is allowed.
+        DeadlineError: the match would take longer than the deadline allows.
     """
     foresee(_STEP * length * pattern.programsize)
 

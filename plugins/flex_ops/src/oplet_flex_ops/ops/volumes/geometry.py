@@ -17,8 +17,8 @@ class Geometry(NamedTuple):
     """Parsed window attributes of an op: window, strides, dilations, padding, data format.
 
     Attributes:
-        window: the sizes of a pool's window; empty for convolutions, whose filters' shape says it.
-        strides, dilations: one for each spatial axis.
+        window: the sizes of a pool's window; empty for convolutions, whose filters have them.
+        strides, dilations: one number per spatial axis.
         same: whether the padding is SAME.
         channels_last: whether the last axis has the channels; else axis 1 has them.
     """
