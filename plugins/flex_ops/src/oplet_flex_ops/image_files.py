@@ -223,7 +223,7 @@ def encode_jpeg(image: Array, channels: int, options: dict[str, Any]) -> bytes:
 
     Args:
         channels: 1 or 3, 0 for those of the image.
-        options: keyword arguments for JPEG files of Pillow's `Image.save`.
+        options: keyword arguments of Pillow's `Image.save` for JPEG files.
 
     Raises:
         EnsureError: the image has another number of channels, or is empty or too large for the format.

@@ -96,7 +96,7 @@ def shaped(
 def viewed(
     signature: Signature, shapes: Shapes, views: Views, *, settings: Settings | None = None, reads: Sequence[str] = ()
 ) -> Registration:
-    """Build the registration of an op that only moves values: its outputs are copies of the views that `views` returns."""
+    """Build the registration of an op that only moves values: its outputs are copies of the array views that `views` returns."""
 
     def bind(node: Node, given: Any) -> Thunk:
         return copies(list(zip([output.data for output in node.outputs], views(node, given))))

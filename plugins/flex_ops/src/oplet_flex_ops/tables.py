@@ -207,7 +207,7 @@ def find_or_make(context: Context, node: Node, attributes: Attributes, make: Cal
 
 
 def gives_handle(context: Context, output: Tensor) -> None:
-    """Check in `prepare` that the output is a RESOURCE tensor, and give it the shape for one table handle."""
+    """Check in `prepare` that the output is a RESOURCE tensor, and give it the shape of one table handle."""
     ensure_type(output, TensorType.RESOURCE)
     context.resize_tensor(output, ())
 

@@ -46,7 +46,7 @@ class WindowAxis(NamedTuple):
         return range(first, min(self.window, -(-(self.size + self.before) // self.dilation)))
 
     def tap(self, number: int) -> Tap:
-        """Return, for one tap, the windows for which it lies inside the axis and the elements that it reads."""
+        """Return the windows in which a tap lies inside the axis, and the elements that it reads there."""
         offset = number * self.dilation - self.before
         first = max(0, -(offset // self.stride)) if offset < 0 else 0
         last = min(self.out, (self.size - 1 - offset) // self.stride + 1)

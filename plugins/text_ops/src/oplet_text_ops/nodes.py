@@ -23,7 +23,7 @@ def string_vector(values: Sequence[bytes]) -> NDArray[Any]:
 
 
 def give(context: Context, tensor: Tensor, values: NDArray[Any] | Sequence[Any]) -> None:
-    """Resize a dynamic output to the values and write them; a list of bytes becomes a string vector."""
+    """Resize a dynamic output to the shape of `values` and write them; a list of bytes becomes a string vector."""
     array = (
         values
         if isinstance(values, np.ndarray)

@@ -108,7 +108,7 @@ class LogSoftmax8:
 
     Attributes:
         summands: exp(-d) in steps of 2**-19 for the distances d from 0 to 255 from a row's largest value.
-        distances: -d, rescaled to steps of 2**-26; raised to `_LEAST_LOG` where it is too far below for any output.
+        distances: -d, rescaled to steps of 2**-26; at least `_LEAST_LOG`, which is below all outputs.
     """
 
     def __init__(self, source: Tensor) -> None:

@@ -63,10 +63,10 @@ def is_quantized(tensor: Tensor) -> bool:
 
 
 def long_rows(node: Node, a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, Array, Array]:
-    """Reshape a binary op's three arrays into views whose innermost loop is long.
+    """Return views of a binary op's three arrays in shapes with a long innermost loop, as numpy is slow at short ones.
 
-    A small constant that is broadcast along leading dimensions (a bias, say) is repeated into a longer row, once for all interpreters of
-    the model.
+    A small constant that is broadcast along leading dimensions, such as a bias, is tiled into a longer row, once for all
+    interpreters of the model.
     """
     x, y, z = a.data, b.data, output.data
     for small, large in ((b, a), (a, b)):

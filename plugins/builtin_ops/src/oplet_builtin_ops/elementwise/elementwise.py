@@ -144,7 +144,7 @@ def bind_table(node: Node) -> Thunk:
 
 
 def ensure_nothing_below(source: Tensor, run: Thunk) -> Thunk:
-    """Wrap `run`: raise if a value of `source` is below its zero point (a negative number), else run."""
+    """Wrap `run`: the function raises an error if a value of `source` is below its zero point (negative), else it calls `run`."""
     values, zero_point = source.data, source.zero_point
     if not values.size:
         return run

@@ -59,7 +59,7 @@ def bind_steps(node: Node, steps: Callable[[Array, Array, Array], Any]) -> Thunk
 
 
 def ensure_no_zeros(divisors: Tensor, run: Thunk, zero: int = 0) -> Thunk:
-    """Wrap `run`: raise if a divisor is zero, else run.
+    """Wrap `run`: the function raises an error if a divisor is zero, else it calls `run`.
 
     Args:
         divisors: the tensor of divisors.
@@ -77,5 +77,5 @@ def ensure_no_zeros(divisors: Tensor, run: Thunk, zero: int = 0) -> Thunk:
 
 
 def refuse_zero(divisors: Tensor, zero: int = 0) -> None:
-    """Raise the error of a zero divisor; `zero` is the stored value that means 0."""
+    """Raise the error for a zero divisor; `zero` is the stored value that means 0."""
     ensure(False, f"Division by 0: {divisors} holds {zero}.")

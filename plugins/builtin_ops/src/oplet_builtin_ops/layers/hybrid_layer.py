@@ -130,7 +130,7 @@ class HybridLayer(Record, frozen=False):
         return [(quantize, (values, target, scales, spare)), (np.multiply, (scales[:, None], self.scales, factors))]
 
     def finish(self) -> FloatFinish:
-        """Return the finishing step, which adds the bias and applies the activation."""
+        """Return the last step of the layer, which adds the bias and applies the activation."""
         return FloatFinish(None if self.bias is None else self.bias.data, self.fixed, self.activation)
 
     def thunk(self, calls: Calls) -> Thunk:

@@ -66,7 +66,7 @@ class RnnTensors:
 
 
 class RnnCell:
-    """One RNN cell that runs over a sequence in one direction."""
+    """The plan of one RNN cell that runs over a sequence in one direction."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ class AxisPadding:
     """The low, high and interior padding along one axis.
 
     Attributes:
-        size: the size of the axis before.
+        size: the size of the axis without padding.
         low: the padding before the first value; if negative, the values that are cropped there.
         high: the padding after the last value; if negative, the values that are cropped there.
         interior: the padding between two neighbours.

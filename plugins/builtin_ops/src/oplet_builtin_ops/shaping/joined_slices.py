@@ -36,7 +36,7 @@ class JoinedSlices(Row):
 
 
 def slices_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
-    """Return the producers that are fused: the SLICE nodes of run-time shape if all slice the same tensor, else none."""
+    """Return the nodes to fuse with a CONCATENATION: the SLICE nodes of run-time shape, if all of them slice the same tensor."""
     found = [maker for maker in makers if maker.op is BuiltinOperator.SLICE and _is_dynamic(maker)]
     return found if len({id(maker.inputs[0]) for maker in found}) == 1 else ()
 

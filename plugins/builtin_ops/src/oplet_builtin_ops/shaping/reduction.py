@@ -78,7 +78,7 @@ def prepare_reduction(context: Context, node: Node, *types: TensorType) -> None:
 
 
 def bind_reduction(context: Context, node: Node, bind: Callable[[Node], Thunk]) -> Thunk:
-    """Return the function that runs a reduction; `bind` makes it once the output's shape is known."""
+    """Return the function that runs a reduction; `bind` builds it when the output's shape is known."""
     return defer_or_run(context, node, _shapes, bind, node.inputs[1:])
 
 

@@ -55,7 +55,9 @@ class Plane(NamedTuple):
                 yield row, column, (_every(self.height, row), _every(self.width, column))
 
     def valid(self) -> Iterator[tuple[tuple[slice, slice], Array]]:
-        """Yield for each filter tap the padded map's slices that it reads, and a mask of windows for which they are not padding."""
+        """Yield for each filter tap the slices of the padded map that it reads, and a mask of the windows in which that is no
+        padding.
+        """
         for row, column, part in self.taps():
             within = [
                 (places >= 0) & (places < axis.size)

@@ -105,7 +105,7 @@ class NativeGraph:
         """Copy a tensor's present shape to C; free memory that the library had allocated for it.
 
         Args:
-            memory: the TfLiteAllocationType to set, a number of `Memory`; by default that of the tensor's allocation.
+            memory: the TfLiteAllocationType to set (see `Memory`); by default that of the tensor's allocation.
         """
         size = 0 if tensor.type is TensorType.STRING else tensor.nbytes
         kind = _MEMORY[tensor.allocation] if memory is None else memory

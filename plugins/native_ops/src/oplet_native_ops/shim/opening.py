@@ -48,11 +48,11 @@ class NativeLibrary:
         self.was_loaded = was_loaded
 
     def function(self, name: str) -> ctypes._NamedFuncPointer | None:
-        """Return an exported function without arguments, by C name or C++ name ("a::b"); None if missing."""
+        """Return the library's exported function without arguments, by C name or C++ name ("a::b"); None if there is none."""
         return self._first(symbols_of(name), ctypes.c_void_p, [])
 
     def registerer(self, name: str) -> ctypes._NamedFuncPointer | None:
-        """Return an exported function that takes a `tflite::MutableOpResolver *`; name as in `function`; None if missing."""
+        """Return the exported function that takes a `tflite::MutableOpResolver *`, by C or C++ name; None if there is none."""
         return self._first(registerer_symbols(name), None, [ctypes.c_void_p])
 
     def _first(self, symbols: tuple[str, ...], result: Any, arguments: list[Any]) -> ctypes._NamedFuncPointer | None:

@@ -99,7 +99,7 @@ class Model:
         )
 
     def number(self, piece: bytes) -> int:
-        """Return the id of a piece, or the unknown piece's id."""
+        """Return the id of a piece; the unknown piece's id if the model does not have the piece."""
         return self.reserved.get(piece, self.ordinary.get(piece, self.unknown))
 
     def byte(self, number: int) -> int:

@@ -39,7 +39,7 @@ def check_flags(flags: Sequence[Tensor]) -> None:
 
 
 def read_flags(flags: Sequence[Tensor]) -> Ends:
-    """Read the flags: add begin-of-sentence, add end-of-sentence, reverse."""
+    """Return the values of the three flag tensors: add begin-of-sentence, add end-of-sentence, reverse."""
     return Ends(*(bool(flag.data.item()) for flag in flags))
 
 

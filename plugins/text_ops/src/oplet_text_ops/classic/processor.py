@@ -125,7 +125,7 @@ class Processor:
         return pieces[number]
 
     def number(self, piece: bytes) -> int:
-        """Return the id of a piece, or the unknown piece's id."""
+        """Return the id of a piece; the unknown piece's id if the model does not have the piece."""
         return self._model.number(piece)
 
     def _with_ends(self, pieces: list[Piece], ends: Ends) -> list[Piece]:
