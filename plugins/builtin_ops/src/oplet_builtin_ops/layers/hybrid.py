@@ -41,7 +41,7 @@ def quantize_symmetric(values: Array, target: Array, scales: Array, spare: Array
         values: float32, (batches, values).
         target: receives the integers, float32 of the same shape.
         scales: receives the scale of each row, float32.
-        spare: float32 of the same shape.
+        spare: scratch, float32 of the same shape.
     """
     if len(values) <= _FEW and values.size:
         for row in range(len(values)):

@@ -115,10 +115,10 @@ class Windows(Windows2D):
         """Divide the windows into strips of about `size` windows, of whole rows or images where these are small.
 
         Args:
-            size: the windows of a strip.
+            size: the number of windows of a strip.
             by_image: whether no strip may have windows of two images.
-            lanes: the number of threads that strips are assigned to; a strip goes to the lane of its middle window, if windows
-                were dealt out evenly.
+            lanes: the number of threads to assign strips to: a strip goes to the thread that has its middle window if all windows
+                are distributed evenly.
         """
         if not self.count:
             return []

@@ -78,7 +78,7 @@ def remembered(find: Find) -> Find:
 
 @remembered
 def float_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Neighbours:
-    """Compute source positions and fractions along an axis in LiteRT's float32 arithmetic."""
+    """Return the neighbours of `outputs` positions on an axis of `length` elements, computed in LiteRT's float32 arithmetic."""
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale, half = np.float32(steps) / np.float32(spaces), np.float32(0.5)
     found = Neighbours(np.empty(outputs, np.int32), np.empty(outputs, np.int32), np.empty(outputs, np.float32), 1, {})
@@ -93,7 +93,10 @@ def float_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_
 
 @remembered
 def integer_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Neighbours:
-    """Compute source positions and fractions along an axis in LiteRT's 10-bit fixed point, fractions in lowest terms."""
+    """Return the neighbours of `outputs` positions on an axis of `length` elements, computed in LiteRT's 10-bit fixed point.
+
+    The fractions are in lowest terms.
+    """
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale = (_ONE * steps + spaces // 2) // spaces
     found = Neighbours(np.empty(outputs, np.int32), np.empty(outputs, np.int32), np.empty(outputs, np.int32), _ONE, {})

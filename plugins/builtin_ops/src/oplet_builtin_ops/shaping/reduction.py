@@ -50,7 +50,7 @@ def reduced_axes(node: Node) -> tuple[int, ...]:
 
 
 def kept_shape(node: Node) -> Shape:
-    """Return the output's shape with every reduced axis kept as 1."""
+    """Return the output's shape with every reduced axis kept with size 1."""
     axes = reduced_axes(node)
     return tuple(1 if axis in axes else dim for axis, dim in enumerate(node.inputs[0].shape))
 

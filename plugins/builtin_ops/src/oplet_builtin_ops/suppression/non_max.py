@@ -46,7 +46,7 @@ _ENTRY_BYTES, _LEADER_BYTES = 256, 96
 
 
 def prepare_suppression(context: Context, node: Node) -> None:
-    """Check a NON_MAX_SUPPRESSION node (one LiteRT kernel for both: a sixth input makes it soft); set its output shapes."""
+    """Check a NON_MAX_SUPPRESSION_V4 or _V5 node (LiteRT has one kernel; a sixth input makes it soft NMS); set its output shapes."""
     soft = len(node.inputs) == 6
     ensure_operands(node, 6 if soft else 5, 3 if soft else 2)
     boxes, scores, most, *thresholds = node.inputs
