@@ -27,13 +27,13 @@ _DAMAGED = "its NodeDef is damaged"
 
 
 def options_of(node: Node, *, text: bool = True) -> dict[str, Any]:
-    """Return the options by name.
+    """Return a node's custom options by name.
 
     Args:
         text: whether strings are read as UTF-8; else they are bytes.
 
     Raises:
-        EnsureError: the custom options hold neither.
+        EnsureError: the custom options are neither a NodeDef nor a FlexBuffers map.
     """
     if not node.op_name.startswith(FLEX):
         return node.custom_map() if text else _map_of_bytes(node)

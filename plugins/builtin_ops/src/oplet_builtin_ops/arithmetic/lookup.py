@@ -52,7 +52,7 @@ def every_value(type: TensorType) -> NDArray[np.int64]:
 
 
 def lookup_table(source: TensorType, target: TensorType, rule: LookupRule) -> Array:
-    """Apply `rule` to every value of the integer type `source`; return the results, saturated to `target`, as a table."""
+    """Return a look-up table: the results of `rule` for every value of integer type `source`, saturated to type `target`."""
     low, high = quantized_range(target)
     return np.asarray(np.clip(rule(every_value(source)), low, high), _DTYPES[target])
 
@@ -83,7 +83,7 @@ def lookup(table: Array, source: Array, output: Array) -> Thunk:
 
 
 def refuse_below(source: Tensor, lowest: int) -> None:
-    """Raise the error of SQRT or RSQRT for an input that holds `lowest`, below its zero point: it means a negative number."""
+    """Raise the error for an input of SQRT or RSQRT with the value `lowest`, which is below the zero point, so negative."""
     ensure(False, f"{source} holds {lowest}, below its zero point {source.zero_point}: negative numbers have no root.")
 
 
@@ -152,7 +152,7 @@ def interpolation_table(
 ) -> NDArray[np.int16]:
     """Sample `function` at 513 points, for an int16 op that computes it by `interpolate`.
 
-    Each sample but the last is lowered by half of what interpolation would be too large midway to the next sample.
+    Each sample but the last is lowered by half of the error that linear interpolation has midway to the next sample.
 
     Args:
         function: from real values to real values, both of type `dtype`.

@@ -37,14 +37,14 @@ _LARGEST_SUM: Final = np.int64((1 << 31) - 1)
 
 
 def fits_fixed_point(source: Tensor, beta: float) -> bool:
-    """Return whether the 8-bit input's scale is large enough for `distance_scaling`: the factor to steps of 2**-26 is above 1."""
+    """Return whether the 8-bit input's scale is large enough for `distance_scaling`: the rescaling factor must be above 1."""
     return beta * source.scale * (1 << (31 - _DISTANCE_BITS)) > 1
 
 
 def distance_scaling(source: Tensor, beta: float) -> tuple[int, int, int]:
-    """Return (multiplier, shift, largest distance) for 8-bit distances from the row's maximum.
+    """Return (multiplier, shift, largest distance) to rescale 8-bit distances from a row's maximum in a fixed-point softmax.
 
-    The first two rescale distances to steps of 2**-26 (5 integer bits); beyond the third the exponential counts as 0.
+    Multiplier and shift rescale to steps of 2**-26 (5 integer bits); beyond the largest distance the exponential counts as 0.
     """
     real = min(beta * source.scale * (1 << (31 - _DISTANCE_BITS)), 2.0**31 - 1)
     multiplier, shift = quantize_multiplier(real)
@@ -108,7 +108,7 @@ class LogSoftmax8:
 
     Attributes:
         summands: exp(-d) in steps of 2**-19 for the distances d from 0 to 255 from a row's largest value.
-        distances: -d, rescaled to steps of 2**-26; raised to `_LEAST_LOG` where it is too far below for any output.
+        distances: -d, rescaled to steps of 2**-26; at least `_LEAST_LOG`, which is below all outputs.
     """
 
     def __init__(self, source: Tensor) -> None:

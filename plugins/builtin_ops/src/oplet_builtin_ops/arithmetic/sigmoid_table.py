@@ -21,7 +21,7 @@ Int64s = NDArray[np.int64]
 
 
 class InputScaling(Row):
-    """The rescaling of an int16 input to steps of 1 / (3 * 2**12): times `multiplier`, then shifted right by `shift`, rounded."""
+    """The fixed-point factor that rescales an int16 input to steps of 1 / (3 * 2**12): input * `multiplier` >> `shift`, rounded."""
 
     multiplier: int
     shift: int

@@ -29,9 +29,9 @@ def takes_halves(
 
     Args:
         registration: a kernel's that serves float32.
-        positions: the inputs that decide by their type whether a node is float16; the first one if none are given.
+        positions: the inputs whose type decides whether a node is float16; by default the first one.
         mixed: whether other tensors of a float16 node may be float32.
-        options: fields of the options that the node has while it computes in float32, in place of the model's; None for none.
+        options: values of option fields that replace the model's while the node computes in float32; None for none.
     """
     prepare: Any = registration.prepare
     bind: Any = registration.bind

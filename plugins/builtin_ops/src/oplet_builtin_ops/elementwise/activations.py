@@ -48,7 +48,7 @@ def scale_ratio(source: Tensor, output: Tensor, factor: float = 1.0) -> float:
 
 
 def scaled(values: NDArray[np.int64], ratio: float) -> NDArray[np.int64]:
-    """Compute values * ratio in fixed point; a ratio beyond float32 gives 0, as LiteRT's conversion does."""
+    """Compute values * ratio in fixed point; if the ratio exceeds float32, the result is 0, as in LiteRT."""
     if not math.isfinite(ratio):
         return np.zeros(values.shape, np.int64)
     return multiply_by_quantized_multiplier(values.astype(np.int32), *quantize_multiplier(ratio)).astype(np.int64)

@@ -54,9 +54,9 @@ def additive_registration(
     Args:
         ufunc: np.add or np.subtract.
         options: the op's options table.
-        plain: the types that are computed as stored, without scales.
-        plain_int16: whether int16 tensors may have no scales, which are then added as stored.
-        fine_output: whether the output's scale may be much smaller than the inputs', 0 included.
+        plain: the types that are computed without quantization scales.
+        plain_int16: whether int16 tensors may lack scales; their integers are then added.
+        fine_output: whether the output's scale may be much smaller than the inputs', even 0.
     """
     types = (*plain, *EIGHT_BITS, TensorType.INT16)
 

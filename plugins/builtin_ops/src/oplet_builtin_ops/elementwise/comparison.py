@@ -56,8 +56,8 @@ def comparison_registration(
 
     Args:
         ufunc: the comparison.
-        plain: the types that are compared as stored, besides those of all comparisons.
-        scaled_int16: whether quantized int16 values are scaled; otherwise they are compared as stored, too.
+        plain: further types that are compared as stored, besides those that all comparisons support.
+        scaled_int16: whether quantized int16 values are rescaled; otherwise they are compared as stored.
         differences: what differs from LiteRT besides what differs in all comparisons, for the documentation.
     """
     scaled = (*_EIGHT_BITS, TensorType.INT16) if scaled_int16 else _EIGHT_BITS

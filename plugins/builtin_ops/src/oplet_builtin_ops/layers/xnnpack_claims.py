@@ -48,12 +48,15 @@ _LAYERS = {
 
 
 def follows_claim(context: Context, node: Node) -> bool:
-    """Return whether a node's activations are to be quantized as XNNPACK does: it claims the node, and the program wants its numbers."""
+    """Return whether a node's activations are quantized as in XNNPACK: XNNPACK would claim it, and default delegates are enabled."""
     return context.default_delegates and not unclaimed(node)
 
 
 def remark(node: Node, default_delegates: bool) -> str:
-    """Return whose numbers a layer of float activations and integer weights has, for `explain()`; "" for other layers."""
+    """Return in words, for `explain()`, whether a layer of float activations and integer weights has XNNPACK's results.
+
+    The result is "" for other layers.
+    """
     places = _LAYERS[node.op]
     source, weights = node.inputs[places.source], node.inputs[places.weights]
     if source.type not in _FLOATS or weights.type not in _INTEGERS:

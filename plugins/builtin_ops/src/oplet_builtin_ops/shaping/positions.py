@@ -18,7 +18,7 @@ _any = np.logical_or.reduce
 
 
 def row_finder(indices: Tensor, depth: int, shape: Shape) -> Callable[[], NDArray[np.int64]]:
-    """Return a function that computes `row_positions` of a tensor's index vectors; a constant is checked and computed now."""
+    """Return a function that computes `row_positions` of a tensor's index vectors, which are computed just once if constant."""
     vectors = indices.data.reshape(prod(indices.shape) // depth if depth else prod(indices.shape[:-1]), depth)
     find = _finder(vectors, shape)
     if not indices.is_constant:

@@ -25,7 +25,7 @@ Initial = Callable[["np.dtype[np.generic]"], float]
 
 
 class Groups(NamedTuple):
-    """Rows sorted by id: their order, the start of each group of equal ids, and the groups' ids."""
+    """Rows sorted by segment id: their order, the start of each group of equal ids, and each group's id."""
 
     order: NDArray[np.intp]
     starts: NDArray[np.intp]
@@ -33,7 +33,7 @@ class Groups(NamedTuple):
 
 
 def grouped(ids: Array) -> Groups:
-    """Sort rows by id and group equal ids; rows with negative ids are left out."""
+    """Sort rows by segment id and group equal ids; rows with negative ids are left out."""
     short = ids.astype(np.int16)  # numpy sorts int16 many times faster
     order = np.argsort(short if (short == ids).all() else ids, kind="stable")
     order = order[np.searchsorted(ids, 0, sorter=order) :]

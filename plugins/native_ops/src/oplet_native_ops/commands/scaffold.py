@@ -25,7 +25,7 @@ def new_op(name: str, directory: Path | None = None, *, license: str = "Apache-2
     """Write a new package with an operator in C++.
 
     Args:
-        name: the name that models call it by, such as "Atan".
+        name: the custom op's name in models, such as "Atan".
         directory: the folder to write into, which is made; by default one called as the package, in the current folder.
         license: the package's licence, an SPDX expression.
 

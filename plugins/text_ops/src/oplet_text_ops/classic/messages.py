@@ -14,13 +14,14 @@ _DAMAGED = "its sentencepiece model is damaged; convert the model again"
 
 
 def fields(data: bytes, damaged: str = _DAMAGED) -> Iterator[tuple[int, int | bytes]]:
-    """Yield (field number, value) of a message: integers for varints, bytes for everything else.
+    """Yield (field number, value) of a protobuf message: integers for varints, bytes for everything else.
 
     Args:
-        damaged: what to say of bytes that are none, without a full stop.
+        data: the serialized message.
+        damaged: the error message for invalid bytes, without a full stop.
 
     Raises:
-        EnsureError: the bytes are no message.
+        EnsureError: the bytes are no valid message.
     """
     try:
         yield from protobuf.fields(data)
@@ -29,15 +30,15 @@ def fields(data: bytes, damaged: str = _DAMAGED) -> Iterator[tuple[int, int | by
 
 
 def integer(value: int | bytes) -> int:
-    """Return a field as int32; 0 if it has another wire type."""
+    """Convert a protobuf field's value to int32; 0 if it has another wire type."""
     return protobuf.signed(value, 32) if isinstance(value, int) else 0
 
 
 def single(value: int | bytes) -> float:
-    """Return a field as float32; 0 if it has another wire type."""
+    """Convert a protobuf field's value to a float32 number; 0 if it has another wire type."""
     return float(struct.unpack("<f", value)[0]) if isinstance(value, bytes) and len(value) == 4 else 0.0
 
 
 def text(value: int | bytes) -> bytes:
-    """Return a field as bytes; b"" if it is a number."""
+    """Return a protobuf field's value as bytes; b"" if it is a varint."""
     return value if isinstance(value, bytes) else b""
