@@ -21,9 +21,9 @@ class HookInstaller:
 
     Args:
         blocked: names of plugins to leave out.
-        delegates: delegates, as texts, of interpreters to which the program gives none.
-        num_threads: threads of interpreters to which the program gives no number; None to leave that to oplet.
-        tensorflow: make up `tensorflow.lite` if TensorFlow is not installed.
+        delegates: specifications ("NAME:key=value") of the delegates of interpreters that the program makes without delegates.
+        num_threads: number of threads of interpreters that the program makes without one; None for oplet's default.
+        tensorflow: provide a substitute of `tensorflow.lite` if TensorFlow is not installed.
     """
 
     def __init__(self, blocked: Sequence[str], delegates: Sequence[str], num_threads: int | None, tensorflow: bool) -> None:

@@ -88,7 +88,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Rival:
-    """Times of another runtime, whose runs alternate with oplet's.
+    """Times of another runtime, whose runs alternated with oplet's.
 
     Attributes:
         name: the runtime.
@@ -159,8 +159,8 @@ class Benchmark:
 
     @property
     def is_profile_apart(self) -> bool:
-        """Whether the profiled nodes take so much longer than an inference without the profiler that their shares are not its shares: it
-        runs loops and neighbours as one where the profiler runs node by node.
+        """Whether the profile may mislead: profiled runs are so much slower than normal ones, which fuse nodes and loops, that
+        shares differ.
         """
         return self.profile.seconds > _APART * self.runs.p50
 

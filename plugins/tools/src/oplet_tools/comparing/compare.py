@@ -61,8 +61,8 @@ class Comparison:
         others: without delegates, the number of nodes that other packages' kernels run.
         outputs: the model's outputs.
         layers: the tensors at partition boundaries, in the order in which they are written or first read.
-        level: "nodes" if each node was run by itself on the same values, "partitions" if each partition was, else "".
-        alone: the differences of these nodes or partitions, one for each tensor that they wrote.
+        level: "nodes" if each node was run separately on the same inputs in both, "partitions" if each partition was, else "".
+        alone: the differences of these separately run nodes or partitions, one for each tensor that they wrote.
         bisection: the result of the bisection, if it was asked for.
         choice: what `auto` chose, and why; "" if it was not asked for.
     """

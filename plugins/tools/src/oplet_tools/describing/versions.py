@@ -74,7 +74,7 @@ def node_versions(root: tables.Model, extra: Rows | None = None) -> list[NodeVer
 
     Args:
         root: the model's tables.
-        extra: first releases of operators that LiteRT's table does not have, by name and version.
+        extra: the first runtime release of operators that are not built in, by name and version.
 
     Raises:
         ModelError: a node refers to an operator code that does not exist.
@@ -172,7 +172,7 @@ def describe_versions(model: str | os.PathLike[str] | Model, plugins: PluginMana
 
 
 def minimum_runtime_noted(model: Model) -> str | None:
-    """Return the release in the model's metadata entry `min_runtime_version`; None if there is none."""
+    """Return the runtime release in the model's metadata entry `min_runtime_version`; None without the entry."""
     data = model.metadata(MINIMUM_RUNTIME)
     return None if data is None else data.tobytes().split(b"\0")[0].decode("utf-8", "replace") or None
 

@@ -68,7 +68,7 @@ class ModelRunner:
         return _in_order(self._runner.get_output_details(), self.interpreter.get_output_details())
 
     def complete(self, given: Mapping[str, tuple[Array, str]], seed: int) -> dict[str, tuple[Array, str]]:
-        """Return a value for every input, with its source: the given ones, and random values with the source "random"."""
+        """Return a value for every input with its source: the given ones, and random values with the source "random"."""
         if given.keys() >= self.inputs.keys():  # importing numpy.random is slow
             return {name: given[name] for name in self.inputs}
         random = np.random.default_rng(seed)

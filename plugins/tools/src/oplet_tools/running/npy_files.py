@@ -61,7 +61,7 @@ class Header:
 
     @property
     def row(self) -> Header:
-        """The header that one row along the first axis would have as an array."""
+        """The header of one row along the first axis as an array of its own."""
         return Header(self.dtype, self.shape[1:], False)
 
 

@@ -155,9 +155,9 @@ def run_model(
 
 
 def providers_of(interpreter: Interpreter) -> dict[str, int]:
-    """Count the nodes whose kernels each package or delegate supplies, by its name and version, in descending order.
+    """Count the nodes that each package's or delegate's kernels run, by its name and version, in descending order.
 
-    Nodes that nothing serves are those of "nobody".
+    Nodes without a kernel are counted under "nobody".
     """
     return dict(Counter(map(_origin, interpreter.explain())).most_common())
 

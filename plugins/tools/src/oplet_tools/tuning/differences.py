@@ -29,7 +29,7 @@ class Worst:
 
     Attributes:
         index: its position in the tensor.
-        got: the compared value; of quantized tensors the stored integer.
+        got: the compared value; for quantized tensors the stored integer.
         wanted: the value that was expected.
         units: its error: steps for integers; for real numbers a fraction of the tensor's largest magnitude (`scale_of`).
         run: the number of the run that it is from.

@@ -27,11 +27,11 @@ _NO_GPU = "\nGPU COMPATIBILITY: not checked, as the rules are those of LiteRT's 
 
 
 class Analyzer:
-    """The class that programs use."""
+    """Replacement of `tf.lite.experimental.Analyzer`, which prints a model's structure."""
 
     @staticmethod
     def analyze(model_path: Any = None, model_content: Any = None, gpu_compatibility: bool = False, **kwargs: Any) -> None:
-        """Print a model.
+        """Print the structure of a model.
 
         Args:
             model_path: the .tflite file.
@@ -53,7 +53,8 @@ class Analyzer:
 
 
 def ModelAnalyzer(model: Any, input_is_filepath: bool, gpu_compatibility: bool) -> str:
-    """Return the text of a model, or of the error in its place; `ai_edge_litert._pywrap_analyzer_wrapper` has it so.
+    """Return the structure of a model as text, or the text of the error if it cannot be read, as in
+    `ai_edge_litert._pywrap_analyzer_wrapper`.
 
     Args:
         model: the .tflite file or its bytes.

@@ -28,7 +28,9 @@ def scale_pixels(
     normalization: Normalization | None,
     rules: PictureRules,
 ) -> None:
-    """Set `picture.pixels` to the values that the input takes; the channels of `pixels` are along the dimension `channels`."""
+    """Set `picture.pixels` to the input's values: `pixels` scaled or normalized, then quantized if the input is; `channels` is
+    the dimension of channels in `pixels`.
+    """
     dtype = np.dtype(details["dtype"])
     quantization = quantization_of(details)
     if scale is not None or offset is not None:

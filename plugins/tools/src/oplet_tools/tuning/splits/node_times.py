@@ -21,7 +21,7 @@ _RUNS, _LEAST_RUNS, _SECONDS = 20, 3, 0.4
 
 
 class OwnNode(NamedTuple):
-    """A node of the model file, delegated or not.
+    """A node of the model file, whether a delegate replaces it or not.
 
     Attributes:
         op: its operator's name.
