@@ -57,7 +57,7 @@ class Column:
 
     @property
     def described(self) -> str:
-        """Dtype and shape of its rows in words, for messages."""
+        """Dtype and shape of a row in words, for messages."""
         return f"rows of {'text' if self.dtype == object else self.dtype} {list(self.shape)}"
 
 
@@ -81,13 +81,13 @@ def output_column(name: str, tensor: Tensor, details: Mapping[str, Any]) -> Colu
 
 
 def named(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
-    """Map names to tensors; one whose name is empty or not unique is called "tensor_INDEX"."""
+    """Map tensors' names to tensors; a tensor whose name is empty or not unique is called "tensor_INDEX"."""
     counts = Counter(tensor.name for tensor in tensors)
     return {t.name if t.name and counts[t.name] == 1 else f"tensor_{t.index}": t for t in tensors}
 
 
 class Rows:
-    """The checked rows of all inputs that a Predictor was called with.
+    """Checked input values of a Predictor's call: for each input, a value for every row.
 
     Attributes:
         count: the number of rows.
@@ -157,7 +157,7 @@ def read_item(columns: Mapping[str, Column], given: object, model: str) -> Rows:
 
 
 def joined(items: Sequence[Rows]) -> Rows:
-    """Concatenate items, each of one row, into one `Rows`."""
+    """Concatenate several `Rows` of one row each into one."""
     first = items[0]
     values: list[Array | list[Array]] = []
     for place in range(len(first._values)):
@@ -247,7 +247,7 @@ def _short_names(columns: Mapping[str, Column]) -> dict[str, str]:
 
 
 class Collected:
-    """Collects the rows of one output, which come one by one or in batches, into one array.
+    """Collector that assembles one output's rows, which come one by one or in batches, into one array.
 
     Args:
         column: the output.
@@ -295,7 +295,7 @@ class Collected:
 
 
 def placed(error: OpletError, place: str) -> OpletError:
-    """Put `place`, the row or item that it is about ("row 3"), before the error's message; return the error."""
+    """Prefix an error's message by the row or item that it is about ("row 3"); return the error."""
     error.args = (f"{place}: {error}",)
     return error
 

@@ -44,7 +44,7 @@ class Group:
 
     @property
     def done(self) -> bool:
-        """Whether the group was run, with or without success."""
+        """Whether the group was run, successfully or not."""
         return self.outcomes is not None or self.failure is not None
 
 

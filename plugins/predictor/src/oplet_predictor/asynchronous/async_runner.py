@@ -82,7 +82,7 @@ class AsyncSignatureRunner:
             io: INPUT or OUTPUT; only needed where an input and an output have the same name.
 
         Raises:
-            SignatureError: there is none, or there are two (a ValueError).
+            SignatureError: there is no such tensor, or an input and an output of that name (a ValueError).
         """
         subgraph = self._backend.subgraph
         if isinstance(tensor, int):
@@ -157,18 +157,18 @@ class AsyncSignatureRunner:
         """Check that a buffer is registered under the handle.
 
         Raises:
-            TensorError: none is (a ValueError).
+            TensorError: no buffer is (a ValueError).
         """
         self._backend.check_handle(handle)
 
     # Attributes ----------------------------------------------------------------------------------------------
 
     def get_supported_buffer_types(self, io: IoType) -> list[str]:
-        """Values of `BufferAttribute.RESOURCE_TYPE_NAME` that the backend takes."""
+        """Return the values of `BufferAttribute.RESOURCE_TYPE_NAME` that the backend accepts."""
         return self._backend.supported_buffer_types(io)
 
     def get_supported_synchronization_types(self, io: IoType) -> list[str]:
-        """Values of `SynchronizationAttribute.OBJECT_TYPE_NAME` that the backend takes."""
+        """Return the values of `SynchronizationAttribute.OBJECT_TYPE_NAME` that the backend accepts."""
         return self._backend.supported_synchronizations(io)
 
     def reconcile_restrictions(self, tensor: str | int, attributes: Attributes, io: IoType | None = None) -> Reconciliation:

@@ -190,7 +190,9 @@ class AsyncSubgraph:
             raise type(error)(f"Failed to finish task. {error}") from error.__cause__
 
     def close(self) -> None:
-        """Wait for every task and finish it; nothing can be started then. The first error is raised after all are finished."""
+        """Wait for every task and release it; no task can be started afterwards. The first error is raised after all are
+        released.
+        """
         self._closed = True
         failure: OpletError | None = None
         with self._lock:
