@@ -30,7 +30,7 @@ def SAMPLE(image, matrix, output, first, last, centre):  # type: ignore[no-untyp
         output: (rows, columns, channels).
         first: the first row.
         last: the row after the last one.
-        centre: where within a pixel its place is, in both directions: 0 for its corner, 0.5 for its middle.
+        centre: the position of a pixel's sample point within the pixel, along both axes: 0 for its corner, 0.5 for its centre.
     """
     across, up, turned, down = matrix[0], matrix[1], matrix[4], matrix[5]
     right = np.float32(np.float64(matrix[3]) + (np.float64(across) * centre + np.float64(up) * centre - centre))
