@@ -59,7 +59,7 @@ class DelegateParams(NamedTuple):
 
 
 class DelegateContext:
-    """What a delegate's `prepare` sees of one subgraph, and the methods by which it claims nodes. The runtime implements it.
+    """Interface of a subgraph for a delegate's `prepare`: shows the graph, and lets it claim nodes. The runtime implements it.
 
     It is valid while `prepare` runs; afterwards its methods raise DelegateError. The delegate's kernels get a `Context` of their own.
     """
@@ -183,7 +183,7 @@ class Delegate:
         provenance: the package that it comes from; `load_delegate` fills it in.
         constants_first: whether nodes that it does not claim, and that read only constants of the file, run before all others, so
             that nodes which widen weights do not split partitions. LiteRT has no such order; the default is False.
-        only_nodes: indices of the main subgraph's nodes that it may claim; None for all. Others look claimed.
+        only_nodes: indices of the main subgraph's nodes that it may claim; None for all. Others are shown as claimed already.
 
     A delegate that keeps values in buffers of its own sets `tensor.buffer_handle` and `tensor.data_is_stale` of an output when its kernel
     runs; the runtime calls `copy_from_buffer_handle` before anything else reads the tensor.
@@ -286,7 +286,7 @@ class SimpleDelegate(Delegate):
         """Inspect a subgraph before `is_node_supported` is called for its nodes. If it raises, nothing is delegated."""
 
     def is_node_supported(self, context: DelegateContext, node: Node) -> bool | str:
-        """Whether the delegate can run the node: True, False, or the reason why not."""
+        """Return whether the delegate can run the node: True, False, or the reason why not."""
         raise NotImplementedError
 
     def create_kernel(self, params: DelegateParams) -> DelegateKernel:

@@ -122,7 +122,7 @@ class Node:
         self.charged: set[Hashable] | None = None  # keys of cached values, since the last prepare; set by the runtime
 
     def resolve_late(self, resolve: Callable[[], None]) -> None:
-        """Take the registration away until somebody asks for it: `resolve` then sets those of all nodes. For the runtime."""
+        """Defer the look-up of the registration to its first use: `resolve` then sets those of all nodes. For the runtime."""
         self._resolve = resolve
         del self.registration
 

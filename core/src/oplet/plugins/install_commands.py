@@ -55,7 +55,7 @@ def install_command(package: str, extra: str = "", *, upgrade: bool = False, ver
 
 
 def upgrade_command() -> str:
-    """Return the command that installs a newer oplet; where the distribution `oplet` is there, it asks for a core of its own version."""
+    """Return the command that installs a newer `oplet` (which requires a matching core) if that is installed, else a newer core."""
     return install_command(_WHOLE if _installed(_WHOLE) else CORE, upgrade=True)
 
 

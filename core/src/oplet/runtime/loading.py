@@ -48,7 +48,7 @@ _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
 
 class OpResolverType(Enum):
-    """LiteRT's names of kernel sets, of which oplet has one: whose numbers it gives, by `Context.default_delegates` (AUTO, BUILTIN)."""
+    """LiteRT's kernel sets; here, whose results to reproduce: of its default delegate (AUTO, BUILTIN) or of its own kernels."""
 
     AUTO = 0
     BUILTIN = 1

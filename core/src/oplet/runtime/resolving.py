@@ -118,7 +118,7 @@ def find_providers(node: Node, resolver: OpResolver) -> Iterator[Registration]:
 
 
 def op_of(node: Node) -> OpKey:
-    """Return what tells which kernels serve a node: the operator, its name and version, and the name and version of a composite."""
+    """Return the key by which a node's kernels are found: operator, name and version, and the same of a composite."""
     name = node.composite_name
     return node.op, node.op_name, node.version, name, node.composite_version if name else 0
 

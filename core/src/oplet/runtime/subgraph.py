@@ -50,20 +50,20 @@ Request = tuple[Tensor, Lifetime]
 
 
 class DeclaredShape(tuple[int, ...]):
-    """A shape signature that a file states though no dimension of it is free. Files leave such ones out as a rule, and what is described
-    as a tensor's signature then follows its present shape.
+    """A shape signature without free dimensions (-1) that the file has all the same. Most files omit such ones; a tensor's
+    signature is then reported as its current shape.
     """
 
     __slots__ = ()
 
 
 def stated_signature(stated: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a shape signature that a file states, as a `DeclaredShape` where no dimension is free."""
+    """Return the shape signature in a file, as a `DeclaredShape` if no dimension is free."""
     return stated if -1 in stated else DeclaredShape(stated)
 
 
 def provide_scratch(table: tables.SubGraph, nodes: Sequence[Node], inputs: Sequence[int]) -> None:
-    """Let inputs of custom ops that nothing writes and that have no value be memory for their kernels to work in.
+    """Give memory to inputs of custom ops that have no value and no writer: the ops' kernels use them as scratch.
 
     Args:
         table: the subgraph's table.
@@ -324,12 +324,12 @@ class Subgraph:
         self.restore_order()
 
     def reorder(self, plan: list[int]) -> None:
-        """Run the nodes in the order of `plan`, in which nodes are moved to those that absorb them, until `restore_order`."""
+        """Run the nodes in the order of `plan`, with fused nodes moved to those that compute them, until `restore_order`."""
         self._orders = self.execution_plan, plan
         self.execution_plan = plan
 
     def restore_order(self) -> None:
-        """Run the nodes in the model's order, by which the first that is refused is told, as nothing is absorbed any more."""
+        """Run the nodes in the model's order again: nothing is fused any more, and the first refused node in that order is reported."""
         if self._orders is not None and self._orders[1] is self.execution_plan:
             self.execution_plan = self._orders[0]
         self._orders = None

@@ -96,8 +96,7 @@ class RequestQueue:
     async def in_thread(
         self, work: Callable[..., Result], *args: Any, large: bool = False, threads: WorkerThreads | None = None
     ) -> Result:
-        """Run a function in one of the model's worker threads, or of `threads`; return its result. Large work goes after small
-        work.
+        """Run a function in one of the model's worker threads, or of `threads`; return its result. Large work goes after small work.
 
         A request that is cancelled while the function runs counts until it has ended.
         """

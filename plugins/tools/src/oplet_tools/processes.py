@@ -29,9 +29,7 @@ def can_start_python() -> bool:
 
 
 def in_background() -> dict[str, Any]:
-    """Return options for `python_process` that hide the process from the user: no window, and no Ctrl-C from this process's
-    terminal.
-    """
+    """Return options for `python_process` that hide the process from the user: no window, and no Ctrl-C from this process's terminal."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NO_WINDOW}
     return {"start_new_session": True}

@@ -37,7 +37,7 @@ class Chain:
         """Return the kernel at a position in the order of precedence; None if there are fewer.
 
         Raises:
-            OpConflictError: several packages come next.
+            OpConflictError: several packages have equal precedence for the next kernel.
             ResolverError: the next kernel cannot be imported.
         """
         if self._rest is None:

@@ -304,8 +304,9 @@ class Descriptions:
         return len(self._subgraphs)
 
     def explain(self) -> list[NodeReport]:
-        """Tell for each node of the execution plans which package serves it, why that one, and whose numbers it gives where LiteRT's
-        default and its own kernels differ."""
+        """Return, for each node of the execution plans, the package whose kernel runs it, why that one, and which of LiteRT's
+        results it reproduces where LiteRT's default and its own kernels differ.
+        """
         from oplet.runtime.describe.explain import explain_nodes
 
         choice = "" if self._choice is None else str(self._choice)

@@ -84,7 +84,7 @@ class Executor:
         subgraph.ready = True
 
     def rebind(self, *, constants: bool = False) -> None:
-        """Replace thunks from disk (a stored plan) by the nodes' own, in the same memory; for `constants` also if not ready."""
+        """Replace a stored plan's thunks by the nodes' own, in the same memory; with `constants` also if the subgraph is not ready."""
         subgraph = self.subgraph
         if subgraph.stored is None or not (subgraph.ready or constants):
             return
@@ -95,7 +95,7 @@ class Executor:
         self._prepare_anew()
 
     def part_from_origin(self) -> None:
-        """Prepare the nodes anew, in the same memory, where the thunks are bound to those of an interpreter that was dropped."""
+        """Prepare and bind the nodes anew, in the same memory, if the thunks still refer to the nodes of a dropped interpreter."""
         if self.subgraph.ready and self.subgraph.origin is not None:
             self._prepare_anew()
 

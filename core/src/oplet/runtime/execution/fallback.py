@@ -43,7 +43,7 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
 
     Raises:
         PrepareError: there is no next kernel, or `init` fails.
-        OpConflictError: several packages come next.
+        OpConflictError: several packages have equal precedence for the next kernel.
         ResolverError: the next kernel cannot be imported.
     """
     if reason := _refusal(node):
@@ -78,8 +78,8 @@ def fall_back(context: KernelContext, node: Node, declined: Declined | str) -> N
         declined: what the present kernel raised, or the reason why the node is beyond that kernel's limits.
 
     Raises:
-        UnservedNodeError: there is none; the message names all kernels' packages and their reasons.
-        OpConflictError: several packages come next.
+        UnservedNodeError: there is no next kernel; the message names all kernels' packages and their reasons.
+        OpConflictError: several packages have equal precedence for the next kernel.
         ResolverError: the next kernel cannot be imported.
     """
     try:

@@ -208,7 +208,7 @@ class LoadedModel:
 
 
 def stored_plans_of(model: Model, manager: PluginManager, prefer: Any) -> StoredPlans | None:
-    """Return what reads and stores the model's plan on disk; None where the plugins cannot be described for it, as in builds."""
+    """Return the access to the model's plan on disk; None if the plugins cannot be identified in another process, as in builds."""
     if manager.recipe() is None:
         return None
     from oplet.runtime.memory.stored.stored_plan import StoredPlans

@@ -30,7 +30,7 @@ __all__ = ["Delegates", "HoldsRuntime", "ModelRuntime"]
 
 
 class Delegates(Protocol):
-    """What a model's runtime calls to apply delegates; the executors of the subgraphs are passed for it to act on."""
+    """Protocol: applies delegates to a model's subgraphs, whose executors are passed to each method."""
 
     @property
     def are_used(self) -> bool:
@@ -50,7 +50,7 @@ class Delegates(Protocol):
 
 
 class HoldsRuntime(Protocol):
-    """What a signature runner uses of an interpreter: the attribute with its runtime."""
+    """Protocol of an interpreter for its signature runners: an object with a model runtime as attribute."""
 
     @property
     def _runtime(self) -> ModelRuntime: ...

@@ -160,7 +160,8 @@ class MemoryAccount:
             self._total += nbytes
 
     def keep(self, nbytes: int) -> Callable[[int], None]:
-        """Count bytes that outlive the run of a node (variables, tables, lists); return what subtracts bytes of them, in any thread.
+        """Count bytes that outlive the run of a node (variables, tables, lists); return a function that subtracts freed ones, in
+        any thread.
 
         Raises:
             LimitError: with them, the model would take more than `max_arena_bytes`.

@@ -52,12 +52,12 @@ _CONSTANT, _DYNAMIC, _PERSISTENT = Allocation.CONSTANT, Allocation.DYNAMIC, Allo
 
 
 class Left(Row):
-    """What a dropped interpreter leaves to the next one of its model: a plan, prepared and bound.
+    """A prepared and bound plan that an ended interpreter leaves to the next interpreter of the same model.
 
     Attributes:
         plan: a `BoundPlan`, or a `StoredPlan` from disk; its `discard` frees it, where no interpreter takes it over.
-        nbytes: the bytes of memory that the plan keeps from being freed.
-        since: when the plan was left, on the clock of `time.monotonic`.
+        nbytes: the bytes of memory that the plan occupies.
+        since: when the plan was left, in seconds of `time.monotonic`.
         closed: whether its interpreter was closed.
     """
 

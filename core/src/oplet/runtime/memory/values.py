@@ -145,7 +145,7 @@ def variables_of(resources: Mapping[Any, Any]) -> dict[str, HeldVariable]:
 
 
 class Variables:
-    """The variables of an interpreter; a base of `Interpreter`, which has its runtime in `_runtime`."""
+    """Access to the variables of an interpreter; a base class of `Interpreter`, which has its runtime in `_runtime`."""
 
     _runtime: Any
 

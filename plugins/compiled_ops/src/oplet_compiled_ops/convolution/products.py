@@ -261,8 +261,7 @@ def plan_stamps(
     bias: Tensor | None,
     activation: ActivationFunctionType = ActivationFunctionType.NONE,
 ) -> Bind:
-    """Plan a float TRANSPOSE_CONV with stride = kernel size (no overlap): a matrix product, whose results are copied to their
-    positions.
+    """Plan a float TRANSPOSE_CONV with stride = kernel size (no overlap): a matrix product, whose results are copied to their positions.
 
     Args:
         context: the kernel's context.

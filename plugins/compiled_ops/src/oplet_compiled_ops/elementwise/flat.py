@@ -40,8 +40,8 @@ def plan_flat(
     bits: Any = None,
     over: Kernel | None = None,
 ) -> Bind:
-    """Plan an elementwise kernel of flat arrays: find its machine code in the library, and call it on slices of the tensors, one
-    for each thread's part, with the constants as further arguments.
+    """Plan an elementwise kernel of flat arrays: find its machine code in the library, and call it on slices of the tensors, one for each
+    thread's part, with the constants as further arguments.
 
     Args:
         context: the kernel's context.
@@ -51,8 +51,7 @@ def plan_flat(
         columns: the length of every slice is a multiple of this number.
         worth: the fewest elements of a slice for which using another thread pays off.
         bits: the dtype as which kernels see all tensors ("u1"); None for their own.
-        over: the in-place kernel, without the first tensor as argument, for an output in that tensor's memory; None if there is
-            none.
+        over: the in-place kernel, without the first tensor as argument, for an output in that tensor's memory; None if there is none.
     """
     ready(kernel, *([] if over is None else [over]))
     size = tensors[0].size

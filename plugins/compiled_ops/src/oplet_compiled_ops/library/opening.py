@@ -37,9 +37,7 @@ _PROBED = {
 
 
 class MissingKernelError(Exception):
-    """No machine code for a kernel: no library for this machine, or not with these constants. The numpy kernel then serves the
-    node.
-    """
+    """No machine code for a kernel: no library for this machine, or not with these constants. The numpy kernel then serves the node."""
 
 
 class OpenLibrary(Row):

@@ -20,8 +20,7 @@ class Failure(Row):
     """Error reporting of a node's compiled kernel: its error flag, and the function that raises the error.
 
     Attributes:
-        mark: the error flag: int64 words, the first of which is not 0 if the node has failed; the others say more, as the kernel
-            defines.
+        mark: the error flag: int64 words, the first of which is not 0 if the node has failed; the others say more, as the kernel defines.
         fail: raises the error that the flag's words describe.
         position: the node's position among those that are fused into one call.
     """

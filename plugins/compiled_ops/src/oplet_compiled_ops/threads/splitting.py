@@ -183,8 +183,7 @@ def _long_grid(
 def cut_pair(how: Repetition, threads: int, worth: int) -> list[tuple[Repetition, Range, Range]]:
     """Divide a broadcasting elementwise op for several threads.
 
-    Return for each part its broadcasting pattern, and the ranges of elements of the larger and of the smaller operand that it
-    reads.
+    Return for each part its broadcasting pattern, and the ranges of elements of the larger and of the smaller operand that it reads.
 
     Args:
         how: the broadcasting pattern of the whole.

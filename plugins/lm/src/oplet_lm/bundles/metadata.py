@@ -62,9 +62,7 @@ class Metadata:
 
 @dataclass(frozen=True)
 class StateBuffer:
-    """A state tensor (such as a KV cache) that each step passes to the next: its names in the signatures, kind and axis of
-    tokens.
-    """
+    """A state tensor (such as a KV cache) that each step passes to the next: its names in the signatures, kind and axis of tokens."""
 
     prefill_input: str = ""
     prefill_output: str = ""

@@ -190,9 +190,7 @@ class AsyncSubgraph:
             raise type(error)(f"Failed to finish task. {error}") from error.__cause__
 
     def close(self) -> None:
-        """Wait for every task and release it; no task can be started afterwards. The first error is raised after all are
-        released.
-        """
+        """Wait for every task and release it; no task can be started afterwards. The first error is raised after all are released."""
         self._closed = True
         failure: OpletError | None = None
         with self._lock:

@@ -89,8 +89,7 @@ class WorkerThreads:
             work: the function.
             args: its arguments.
             large: whether the function may take long; it then waits for small work.
-            abandoned: called if the caller is cancelled while the function runs; it returns a callback for when the function has
-                ended.
+            abandoned: called if the caller is cancelled while the function runs; it returns a callback for when the function has ended.
         """
         await self.acquire(large)
         return await self.run_in_acquired(work, *args, large=large, abandoned=abandoned)

@@ -44,8 +44,7 @@ def check_message(data: bytes, inputs: Mapping[str, TensorSpec], outputs: int) -
         outputs: the number of its outputs.
 
     Raises:
-        Refusal: the message has more inputs or asks for more outputs than the model has, or a tensor has more elements than its
-            shape.
+        Refusal: the message has more inputs or asks for more outputs than the model has, or a tensor has more elements than its shape.
         TensorError: a tensor states a type or shape that the model's input does not take.
     """
     tensors: list[Span] = []

@@ -123,9 +123,7 @@ class StateRunners:
         self._free: list[_Runner] = []
 
     def run(self, state: State, model: ServedModel, given: Mapping[str, Array], wanted: Sequence[str]) -> dict[str, Array]:
-        """Run a step of a sequence, in any thread; return the `wanted` outputs. State inputs that are `given` replace their
-        state.
-        """
+        """Run a step of a sequence, in any thread; return the `wanted` outputs. State inputs that are `given` replace their state."""
         for name in model.states.keys() & given.keys():
             np.copyto(state.arrays[name], given[name])
         with self._lock:

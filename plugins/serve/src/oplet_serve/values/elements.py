@@ -127,8 +127,7 @@ def _parsed(where: str, text: bytes) -> Any:
 
 
 def flattened(where: str, data: Sequence[Any], sizes: tuple[int, ...], count: int) -> Sequence[Any]:
-    """Return elements, flat or nested as the shape, as a flat sequence in row-major order; lengths are checked before anything is
-    copied.
+    """Return elements, flat or nested as the shape, as a flat sequence in row-major order; lengths are checked before anything is copied.
 
     Args:
         where: the tensor's name in messages.

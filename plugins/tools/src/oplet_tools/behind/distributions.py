@@ -29,13 +29,11 @@ class _AnsweredDistribution(Distribution):
 
 
 def distributions(finder: Any, context: Any) -> Iterator[Distribution]:
-    """Yield the substitute `importlib.metadata` distribution of a LiteRT package that is looked up by name and that no other
-    finder has.
+    """Yield the substitute `importlib.metadata` distribution of a LiteRT package that is looked up by name and that no other finder has.
 
     Args:
         finder: the meta path finder whose `find_distributions` was called.
-        context: the look-up, an `importlib.metadata.DistributionFinder.Context`; without a name (all distributions) nothing is
-            yielded.
+        context: the look-up, an `importlib.metadata.DistributionFinder.Context`; without a name (all distributions) nothing is yielded.
     """
     for found in answered_distributions(context):
         for other in sys.meta_path:

@@ -71,9 +71,7 @@ _DISTRIBUTIONS = {"ai_edge_litert": "ai-edge-litert", "tflite_runtime": "tflite-
 
 
 def answer_of(name: str) -> ModuleType | None:
-    """Return the oplet module that replaces a LiteRT module; None if there is none, or if the oplet package that has it is not
-    installed.
-    """
+    """Return the oplet module that replaces a LiteRT module; None if there is none, or if the oplet package that has it is not installed."""
     if stand_in := STAND_INS.get(name) or FALLBACKS.get(name):
         return import_module(stand_in)
     if name not in COMPANIONS:
@@ -88,8 +86,7 @@ def answer_of(name: str) -> ModuleType | None:
 
 
 def refusal_of(name: str, *, installed: bool, among: bool) -> str:
-    """Return the error message for the import of a LiteRT module that oplet does not replace; "" if LiteRT's own module may be
-    imported.
+    """Return the error message for the import of a LiteRT module that oplet does not replace; "" if LiteRT's own module may be imported.
 
     Args:
         name: the full name of the module.

@@ -287,14 +287,12 @@ class Imports(NamedTuple):
 def intercept_imports(
     names: Mapping[str, Any], exempt: Collection[str], *, without_tensorflow: bool = False
 ) -> Iterator[Imports]:
-    """Replace LiteRT's modules by oplet's in imports while the `with` block runs; yield the record of imports, which is updated
-    live.
+    """Replace LiteRT's modules by oplet's in imports while the `with` block runs; yield the record of imports, which is updated live.
 
     Args:
         names: the contents of the replaced modules: LiteRT's names ("Interpreter"), each with the oplet object that replaces it.
         exempt: top-level packages whose own imports get LiteRT's real modules, besides oplet, LiteRT and TensorFlow.
-        without_tensorflow: provide `tensorflow.lite` even if TensorFlow is not installed; programs that test for TensorFlow then
-            find it.
+        without_tensorflow: provide `tensorflow.lite` even if TensorFlow is not installed; programs that test for TensorFlow then find it.
     """
     hooks = ImportHooks(names, {*_OURS, "ai_edge_litert", "tensorflow", "tflite_runtime", *exempt}, without_tensorflow)
     answered = [

@@ -47,8 +47,7 @@ def run_behind(
         is_module: run a module, as `python -m` does.
         plugins: where kernels and delegates come from.
         blocked: names of the plugins that are switched off in `plugins`, for processes that the program starts.
-        delegates: delegates of interpreters that the program makes without any, as "NAME:key=value" each, or "auto" for the
-            fastest engine.
+        delegates: delegates of interpreters that the program makes without any, as "NAME:key=value" each, or "auto" for the fastest engine.
         num_threads: number of threads of interpreters that the program makes without one; None for oplet's default.
         tensorflow: provide a substitute of `tensorflow.lite` if TensorFlow is not installed.
         report: the report to fill, also if the program fails; None for a new one.

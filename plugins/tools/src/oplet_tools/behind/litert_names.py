@@ -77,9 +77,7 @@ class UsageReport:
 def litert_names(
     report: UsageReport, plugins: PluginManager, delegates: Sequence[str], num_threads: int | None
 ) -> dict[str, Any]:
-    """Return the names of LiteRT's interpreter module ("Interpreter", ...) mapped to oplet's classes, which fill `report`.
-    `delegates` and `num_threads` are the defaults of interpreters that are made without them.
-    """
+    """Map LiteRT's names ("Interpreter") to oplet's classes, which fill `report`; `delegates` and `num_threads` are their defaults."""
 
     class Accounted(Interpreter):
         def __init__(self, *given: Any, **named: Any) -> None:

@@ -159,9 +159,7 @@ class Benchmark:
 
     @property
     def is_profile_apart(self) -> bool:
-        """Whether the profile may mislead: profiled runs are so much slower than normal ones, which fuse nodes and loops, that
-        shares differ.
-        """
+        """Whether the profile may mislead: without the profiler, where nodes and loops are fused, runs are much faster."""
         return self.profile.seconds > _APART * self.runs.p50
 
 

@@ -46,8 +46,7 @@ def own_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         arguments: the arguments of `oplet benchmark`, --litert-output among them.
 
     Returns:
-        The translated arguments, with `litert-benchmark`'s defaults for options that are missing; and the options that have no
-        effect.
+        The translated arguments, with `litert-benchmark`'s defaults for options that are missing; and the options that have no effect.
     """
     left = list(arguments)
     own: list[str] = []

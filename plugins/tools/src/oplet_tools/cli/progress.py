@@ -58,13 +58,11 @@ def progress_bars() -> Iterator[Callable[[str, float], None] | None]:
 
 @contextmanager
 def held_lines() -> Iterator[tuple[TextIO, Callable[[], list[str]]]]:
-    """Capture what Python and native code write to standard error, so that a progress bar is not broken; yield a stream and a
-    reader.
+    """Capture what Python and native code write to standard error, so that a progress bar is not broken; yield a stream and a reader.
 
     Yields:
-        A stream that writes to the real standard error; and a callable that returns the lines captured since its last call. Lines
-        that are never fetched are written at the end. Where standard error is replaced (in a test, a notebook), or on Windows,
-        nothing is captured.
+        A stream that writes to the real standard error; and a callable that returns the lines captured since its last call. Lines that are
+        never fetched are written at the end. Where standard error is replaced (in a test, a notebook), or on Windows, nothing is captured.
     """
     if not hasattr(os, "pread") or not _is_own(sys.stderr):
         yield sys.stderr, list

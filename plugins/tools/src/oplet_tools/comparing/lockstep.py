@@ -21,8 +21,7 @@ Values = Mapping[str, Array]
 
 
 class Lockstep:
-    """Runs two interpreters on the same inputs: the tested candidate, then the baseline node by node, comparing what each node
-    writes.
+    """Runs two interpreters on the same inputs: the tested candidate, then the baseline node by node, comparing what each node writes.
 
     Attributes:
         interpreter: the candidate's interpreter.
@@ -82,9 +81,7 @@ class Lockstep:
         return self._follower.judged()
 
     def partition_of(self, entry: NodeDifference) -> set[Place]:
-        """Return the (subgraph, node) pairs of the partition that wrote a compared tensor; the node itself if it is in no
-        partition.
-        """
+        """Return the (subgraph, node) pairs of the partition that wrote a compared tensor; the node itself if it is in no partition."""
         for subgraph, kernel in kernels_of(self.interpreter):
             if subgraph == entry.subgraph and any(tensor.index == entry.tensor for tensor in kernel.outputs):
                 return {(subgraph, node.index) for node in kernel.prepared.nodes}

@@ -88,8 +88,7 @@ class Detector(NamedTuple):
         Args:
             outputs: real values of the outputs, by tensor index.
             size: height and width of the model's input, in pixels.
-            shown: height and width, in pixels of the original picture, of the area that was resized to the input; None for
-                `size`.
+            shown: height and width, in pixels of the original picture, of the area that was resized to the input; None for `size`.
         """
         if self.exported is not None:
             found = self.exported.read(outputs[self.boxes], size, shown)
@@ -128,8 +127,7 @@ def detector_of(
     *,
     locale: str = "",
 ) -> Detector | None:
-    """Return the format of an object-detection model's outputs, and report it; None for other models, and for damaged metadata
-    (reported).
+    """Return the format of an object-detection model's outputs, and report it; None for other models, and for damaged metadata (reported).
 
     Args:
         model: the model.

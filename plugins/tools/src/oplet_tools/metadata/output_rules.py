@@ -87,8 +87,7 @@ def output_rules(
 
 
 def value_labels(model: Model, subgraph: int, tensor: int, name: str, reporter: Reporter, *, locale: str = "") -> tuple[str, ...]:
-    """Return the labels that the metadata have for an output's values (class indices), and report their source; empty if there
-    are none.
+    """Return the labels that the metadata have for an output's values (class indices), and report their source; empty if there are none.
 
     The arguments are those of `output_rules`.
     """

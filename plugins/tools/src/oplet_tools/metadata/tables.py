@@ -73,9 +73,7 @@ class ColorSpaceType(IntEnum):
 
 
 class BoundingBoxType(IntEnum):
-    """The meaning of a box's four numbers: left, top, right, bottom; or left, top, width, height; or centre x, centre y, width,
-    height.
-    """
+    """The meaning of a box's four numbers: left, top, right, bottom; or left, top, width, height; or centre x, centre y, width, height."""
 
     UNKNOWN = 0
     BOUNDARIES = 1

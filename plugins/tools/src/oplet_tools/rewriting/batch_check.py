@@ -114,8 +114,7 @@ class Recording:
     def first_wrong(
         self, before: Callable[[], Interpreter], after: Interpreter, nodes: Sequence[Sequence[int]], batch: int
     ) -> int | None:
-        """Return the index of the first node whose outputs in the new model differ from those in the old one; None if there is
-        none.
+        """Return the index of the first node whose outputs in the new model differ from those in the old one; None if there is none.
 
         Args:
             before: makes interpreters of the old model that preserve all tensors.

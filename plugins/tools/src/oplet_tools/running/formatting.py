@@ -61,8 +61,7 @@ def highest_scores(
         labels: labels of the scores, in order.
         file: the labels' file, for messages.
         complain: called with a warning if there are too many or too few labels.
-        rules: calibration and threshold of outputs' scores, by the model's metadata, and labels that apply where `labels` is
-            empty.
+        rules: calibration and threshold of outputs' scores, by the model's metadata, and labels that apply where `labels` is empty.
 
     Raises:
         TensorError: there is no such output, or its quantization cannot be applied.

@@ -42,9 +42,7 @@ class TimedInterpreter:
         return seconds_of(self.interpreter.invoke)
 
     def sensitivities(self) -> list[float]:
-        """Return the error that each output may have, as a fraction of its largest magnitude: twice its change under perturbed
-        inputs.
-        """
+        """Return the error that each output may have, as a fraction of its largest magnitude: twice its change under perturbed inputs."""
         random_free = {
             d["index"]: np.array(self.interpreter.get_tensor(d["index"])) for d in self.interpreter.get_input_details()
         }

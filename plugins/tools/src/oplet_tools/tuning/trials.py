@@ -88,10 +88,9 @@ class Trial:
 
     Attributes:
         candidate: the candidate.
-        seconds: the time of an invoke, None if it was not run: the lower quartile of its runs, as other processes only add to
-            them.
-        error: the largest error of its outputs relative to those of the built-in kernels, as a fraction of an output's largest
-            magnitude; None if either did not run.
+        seconds: the time of an invoke, None if it was not run: the lower quartile of its runs, as other processes only add to them.
+        error: the largest error of its outputs relative to those of the built-in kernels, as a fraction of an output's largest magnitude;
+            None if either did not run.
         claimed: the number of nodes that each of its delegates claimed, in order.
         nodes: the number of nodes of the model.
         why: the reason why it cannot be chosen; "" if it can.

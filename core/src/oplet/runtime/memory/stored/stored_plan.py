@@ -56,7 +56,7 @@ _TEMPORARY = Tensor(-1, "", TensorType.UINT8, ())
 
 
 class StoredPlans:
-    """Reads and stores, for one interpreter, what was prepared for its model (the plan) on disk.
+    """Reads and stores, for one interpreter, its model's plan (prepared state) on disk.
 
     Args:
         model: the model.
@@ -86,7 +86,7 @@ class StoredPlans:
 
     @property
     def has_found(self) -> bool:
-        """Whether a plan (what another process has prepared) was found on disk, made by the same code, and is not taken yet."""
+        """Whether a plan (the model's prepared state, stored by another process) was found on disk, and is not used yet."""
         return self._found is not None
 
     @property
@@ -95,14 +95,14 @@ class StoredPlans:
         return self._name is not None
 
     def forget(self) -> None:
-        """Stop using and storing the model's plan (what was prepared for it, on disk) for this interpreter."""
+        """Stop using and storing the model's plan (its prepared state on disk) for this interpreter."""
         self._name = self._found = None
 
     def adopt(self, subgraph: Subgraph, compute: Callable[[], None]) -> bool:
         """Let the first subgraph, if neither prepared nor resized, run by the plan that was found; return whether it does.
 
         Args:
-            subgraph: the subgraph, which nobody else uses now.
+            subgraph: the subgraph, which no other thread uses now.
             compute: prepares the subgraph's own nodes in the same memory; called when a computed constant is read.
         """
         plan, self._found = self._found, None

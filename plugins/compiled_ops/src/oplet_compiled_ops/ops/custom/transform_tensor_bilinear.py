@@ -21,8 +21,7 @@ _PIXEL = 8
 
 @kernel("void(f4[:,:,::1], f4[::1], f4[:,:,::1], i8, i8, f8)")
 def SAMPLE(image, matrix, output, first, last, centre):  # type: ignore[no-untyped-def]
-    """Sample an image bilinearly at the places to which a matrix maps the pixels of the output rows `first` to `last`; 0 outside
-    of it.
+    """Sample an image bilinearly at the places to which a matrix maps the pixels of the output rows `first` to `last`; 0 outside of it.
 
     Args:
         image: (rows, columns, channels).

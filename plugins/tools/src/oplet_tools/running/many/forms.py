@@ -23,8 +23,7 @@ def output_forms(
 ) -> tuple[OutputForm, ...]:
     """Return the form of each output in the results: all its values, or its highest scores.
 
-    An output that is a single row of numbers is written as highest scores if `top` or `labels` is given, or the metadata have
-    labels.
+    An output that is a single row of numbers is written as highest scores if `top` or `labels` is given, or the metadata have labels.
 
     Args:
         lent: the open model.

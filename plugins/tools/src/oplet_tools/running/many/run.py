@@ -67,8 +67,7 @@ class ManyOptions:
         output: the results' file; None for `stdout`.
         format: the results' format, one of `FORMATS`; "" to choose by the file's suffix.
         inputs: options of the conversion of given values to the inputs' types and shapes.
-        top: the number of highest scores to write in place of an output's values; None for scores only where the metadata have
-            labels.
+        top: the number of highest scores to write in place of an output's values; None for scores only where the metadata have labels.
         labels: labels of the scores; None for those in the model's metadata.
         labels_file: the labels' file, for messages.
         locale: the language of labels in the model's metadata; "" for the first.

@@ -28,9 +28,7 @@ def scale_pixels(
     normalization: Normalization | None,
     rules: PictureRules,
 ) -> None:
-    """Set `picture.pixels` to the input's values: `pixels` scaled or normalized, then quantized if the input is; `channels` is
-    the dimension of channels in `pixels`.
-    """
+    """Set `picture.pixels` to scaled or normalized `pixels`, as the input takes them; `channels` is the dimension of channels."""
     dtype = np.dtype(details["dtype"])
     quantization = quantization_of(details)
     if scale is not None or offset is not None:

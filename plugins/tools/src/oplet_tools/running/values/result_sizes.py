@@ -27,8 +27,7 @@ _TEXT, _ESCAPED = 8, 6
 
 
 def result_bytes(array: NDArray[Any], most: int, *, as_text: bool, padded: bool = False, real: bool = False) -> int:
-    """Return an upper estimate of the bytes that an output takes in results; if that exceeds `most`, perhaps only some number
-    above `most`.
+    """Return an upper estimate of the bytes that an output takes in results; if that exceeds `most`, perhaps only some number above `most`.
 
     Args:
         array: the output, as the tensor holds it.

@@ -116,9 +116,7 @@ def percentile(sorted_data: Sequence[float], p: float) -> float:
 
 
 def run_benchmark(args: Any) -> dict[str, Any]:
-    """Run the benchmark, print the results as LiteRT does, write them to the JSON file that `args` names, and return them. Errors
-    exit the process.
-    """
+    """Run the benchmark, print the results as LiteRT does, write them to `args.result_json`, and return them. Exits on errors."""
     api = import_module("oplet.compiled_model")  # which a package of its own brings
     if not os.path.isfile(args.model):
         _fail(f"Model file not found: {args.model}")

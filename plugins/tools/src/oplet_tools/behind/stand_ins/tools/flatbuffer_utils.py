@@ -353,8 +353,7 @@ def count_resource_variables(model: Any) -> int:
 
 
 def get_options_as(op: Any, opts_type: Any) -> Any:
-    """Return the options of an operator (`Operator` or `OperatorT`) as an `opts_type` object; None if its options are of another
-    type.
+    """Return the options of an operator (`Operator` or `OperatorT`) as an `opts_type` object; None if its options are of another type.
 
     Raises:
         ValueError: `opts_type` is no class of options of the object API, such as `AddOptionsT`.

@@ -68,8 +68,7 @@ class Stream:
 
 
 class Journal:
-    """The folder in which a run on many rows stores its results, so that it can be resumed; in the end they become the results'
-    file.
+    """The folder in which a run on many rows stores its results, so that it can be resumed; in the end they become the results' file.
 
     Args:
         output: the results' file.
@@ -79,8 +78,8 @@ class Journal:
         join: makes a .parquet or .npz of the stored records; None if the stored file itself becomes the results' file.
 
     Raises:
-        StateError: there is an interrupted run and `resume` is None or the runs differ, or the folder may have been written by
-            another user.
+        StateError: there is an interrupted run and `resume` is None or the runs differ, or the folder may have been written by another
+            user.
         BlockingIOError: another process uses the folder.
         OSError: the folder cannot be written.
     """
