@@ -225,7 +225,7 @@ def profiled(interpreter: Interpreter, profiler: Profiler | None) -> Iterator[No
 
 
 def unshare_plan(interpreter: Interpreter) -> None:
-    """Keep what an interpreter has prepared out of the cache that interpreters of a model share: a test may then change it.
+    """Exclude an interpreter's prepared plan from the cache that interpreters of a model share, so that a test may change it.
 
     Args:
         interpreter: the interpreter.

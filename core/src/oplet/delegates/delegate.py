@@ -48,8 +48,8 @@ class DelegateParams(NamedTuple):
     Attributes:
         delegate: the delegate.
         nodes: the nodes that the kernel replaces, in the order in which to run them.
-        input_tensors: the tensors that they read from outside of the partition, including constants.
-        output_tensors: the tensors that other nodes, or the caller, read from them.
+        input_tensors: the tensors that these nodes read from outside of the partition, including constants.
+        output_tensors: the tensors written by these nodes that other nodes, or the caller, read.
     """
 
     delegate: Delegate
@@ -69,7 +69,7 @@ class DelegateContext:
 
     @property
     def model(self) -> Model:
-        """The model as it is in the file, for delegates that export parts of it to an engine.
+        """The model as in the file, for delegates that export parts of it to an engine.
 
         The `index` of a node or tensor is its index in the tables, `model.root.subgraphs[subgraph_index]`; `model.tensor_bytes(table)`
         returns constants, but what a node writes may have bytes, too. Shapes in the tables are those of the file; `Tensor.shape` is
@@ -209,16 +209,17 @@ class Delegate:
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS in self.flags
 
     def prepare(self, context: DelegateContext) -> None:
-        """Claim nodes with `context.replace_node_subsets_with_delegate_kernels`. If it raises, the graph is restored.
+        """Claim nodes with `context.replace_node_subsets_with_delegate_kernels`. If this raises, the graph is restored.
 
         It is called again after a resize that undid the delegation.
         """
         raise NotImplementedError
 
     def wanted_composites(self, context: DelegateContext, composites: Sequence[Node]) -> Collection[Node] | None:
-        """Return which composites the delegate would claim; the others are inlined: the nodes of their decompositions take their place.
+        """Return the composites that the delegate would claim as a whole; others are inlined (replaced by their decompositions' nodes).
 
-        It is called before `prepare`. None, the default: `prepare` decides; what it does not claim is inlined, and `prepare` called again.
+        Called before `prepare`. None (the default) lets `prepare` decide: composites that it leaves are inlined, and `prepare` is called
+        again.
         """
         return None
 

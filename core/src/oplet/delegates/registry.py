@@ -108,7 +108,7 @@ def _no_option(name: str, option: str, delegate: str) -> DelegateLoadError:
 
 
 class DelegateRegistry:
-    """The delegates by name, to which `register_delegates` of a plugin adds its own.
+    """Registry of delegates by name, to which `register_delegates` of a plugin adds its own.
 
     Examples:
         >>> from oplet import Delegate, DelegateRegistry

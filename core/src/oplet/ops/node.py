@@ -304,8 +304,8 @@ class Node:
         return result
 
     def take_over(self, other: Node) -> None:
-        """Take over what kernels have prepared for the same node in another interpreter, with temporaries and cached values. For
-        the runtime.
+        """Move what kernels have prepared for the same node in another interpreter (temporaries, cached values) to this one. For the
+        runtime.
         """
         self.registration = other.registration
         self.temporaries = other.temporaries

@@ -15,7 +15,7 @@ class Maker(NamedTuple):
 
     Attributes:
         patterns: the ops' names, or prefixes with an asterisk.
-        made: what wrote them into the file, as the rest of a sentence that begins "X is what ...".
+        made: the tool that writes such ops, as the rest of a sentence that begins "X is what ...".
         remedy: what to do with such a file, as the rest of a sentence in the imperative.
     """
 
@@ -24,7 +24,7 @@ class Maker(NamedTuple):
     remedy: str
 
     def sentence(self, op: str) -> str:
-        """Return what made the file that has `op`, and what to do with it."""
+        """Return a sentence on which tool wrote a file with the op `op`, and what to do with the file."""
         return f"{op} is what {self.made}: {self.remedy}."
 
 

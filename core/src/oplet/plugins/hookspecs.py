@@ -89,7 +89,7 @@ def register_ops(resolver: MutableOpResolver) -> None:
 
 @hookspec
 def register_delegates(registry: DelegateRegistry) -> None:
-    """Add delegates to `registry` under the names by which `load_delegate` finds them, or with `add_loader` what loads libraries.
+    """Add delegates to `registry` by the names for `load_delegate`, or with `add_loader` a function that loads shared libraries.
 
     A delegate that `serves` custom ops is applied by interpreters themselves where such an op has no kernel.
     """
@@ -102,7 +102,7 @@ def register_runtime_versions(table: RuntimeVersions) -> None:
 
 @hookspec
 def register_work(table: WorkTable) -> None:
-    """Add to `table` how the work of the plugin's ops is counted, for profiles: `table.add("Wave", function)`, which gives a `Work`."""
+    """Add to `table` functions that count the work of the plugin's ops, for profiles: `table.add("Wave", function)` (returns a `Work`)."""
 
 
 @hookspec

@@ -104,10 +104,10 @@ class Switches(Row):
         blocked; a list with only such names allows all others.
 
         Args:
-            load: the names of the only plugins that may load; None for what the environment variable OPLET_PLUGINS says.
+            load: the names of the only plugins that may load; None for those in the environment variable OPLET_PLUGINS.
             block: the names of plugins that may not load.
             environ: the environment variables.
-            argument: what messages call the argument `load`.
+            argument: the name of the argument `load` in messages.
 
         Raises:
             PluginError: an item of `load` is not a name.

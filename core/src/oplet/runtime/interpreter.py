@@ -346,8 +346,8 @@ class Interpreter(Variables, Descriptions):
             subgraphs: indices of the subgraphs to apply it to; all of them unless given.
 
         Raises:
-            DelegateApplicationError: it does not suit the graph or the delegates before it; the graph is usable.
-            DelegateError: it failed; the graph is as the model has it, without any delegate (a RuntimeError).
+            DelegateApplicationError: the delegate is incompatible with the graph or with delegates applied before; the graph is usable.
+            DelegateError: the delegate failed; the graph is the model's, without any delegate (a RuntimeError).
         """
         self._runtime.apply_delegate(delegate, subgraphs)
 

@@ -60,7 +60,7 @@ def check_types(op_resolver_type: object, num_threads: object) -> None:
     """Check the types of arguments as LiteRT does.
 
     Raises:
-        TensorError: one is wrong, in LiteRT's words.
+        TensorError: an argument has a wrong type or value; the message is LiteRT's.
     """
     if not isinstance(op_resolver_type, Enum) or op_resolver_type.name not in OpResolverType.__members__:
         raise TensorError(f"Unrecognized passed in op resolver type: {op_resolver_type}")

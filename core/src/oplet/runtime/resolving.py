@@ -76,7 +76,7 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
 def resolve_subgraphs(
     subgraphs: Sequence[Subgraph], root: tables.Model, resolver: OpResolver, advice: Callable[[str], str], model: str
 ) -> None:
-    """Set the registrations (kernels) of the nodes of all subgraphs of a model; raises what `resolve_nodes` raises.
+    """Set the registrations (kernels) of the nodes of all subgraphs of a model; raises the errors of `resolve_nodes`.
 
     Subgraphs that nothing calls may lack kernels: a build for one model leaves them out.
     """
@@ -209,7 +209,7 @@ def unresolved(
         nodes: the nodes to run.
         subgraphs: the model's subgraphs, whose reports have the delegates' reasons for leaving nodes alone.
         resolver: the resolver, for the versions that are served.
-        advice: gives advice for an op.
+        advice: returns advice on an op.
         model: the model's name.
     """
     missing: dict[tuple[str, int], list[int]] = {}

@@ -139,7 +139,7 @@ class Segment:
         return Touched(_spans(inputs), _spans(written))
 
     def holds(self, tensor: Tensor) -> bool | None:
-        """Return whether no other tensor was written into the tensor's memory after its last use; None if it lies elsewhere."""
+        """Return whether the tensor's memory in the arena was not reused after its last use; None if the tensor is not in this arena."""
         for (mine, life), begin in zip(self.requests, self.offsets):
             if mine is tensor:
                 end = begin + life.nbytes
@@ -165,7 +165,7 @@ class Stored(Protocol):
         """Take shapes, types and memory of the plan from the subgraph's tensors: the subgraph is not prepared any more."""
 
     def leave(self) -> bool:
-        """Leave the plan's memory and thunks to the model's next interpreter in this process; return False if they may not be."""
+        """Leave the plan's memory and thunks to the model's next interpreter in this process; return False if impossible."""
 
 
 class InlinedPiece(Row):
@@ -185,7 +185,7 @@ class InlinedPiece(Row):
 
 
 class Delegated:
-    """What delegates have changed in a subgraph, and inlining for them; `delegation` writes it.
+    """The changes that delegates have made to a subgraph, including inlining for them; written by `delegation`.
 
     Attributes:
         kernels: by index of a delegate's kernel node, the partition that it replaces.
@@ -367,7 +367,7 @@ def find_subgraph(subgraphs: Sequence[Subgraph], index: int) -> Subgraph:
     """Return the subgraph of an index.
 
     Raises:
-        TensorError: there is none, in LiteRT's words.
+        TensorError: there is no such subgraph; the message is LiteRT's.
     """
     if not 0 <= index < len(subgraphs):
         raise TensorError(f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs)}")
@@ -378,7 +378,7 @@ def find_tensor(subgraphs: Sequence[Subgraph], index: int, subgraph_index: int) 
     """Return the tensor of an index in a subgraph.
 
     Raises:
-        TensorError: there is none, in LiteRT's words.
+        TensorError: there is no such tensor; the message is LiteRT's.
     """
     tensors = find_subgraph(subgraphs, subgraph_index).tensors
     if not 0 <= index < len(tensors):

@@ -144,7 +144,7 @@ def positive(name: str, value: object) -> int:
     """Check that an argument is a positive integer, and return it.
 
     Raises:
-        TensorError: it is not a positive integer (this is a ValueError).
+        TensorError: the value is not a positive integer (this is a ValueError).
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise TensorError(f"{name} is {value!r}; give a whole number of at least 1.")

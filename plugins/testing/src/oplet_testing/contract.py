@@ -112,7 +112,7 @@ class Contract:
         """Compare two lists of outputs: dtypes and shapes, floats within `rtol` and `atol`, and all other values exactly.
 
         Raises:
-            AssertionError: they differ; the message begins with `rule`, a sentence that says which rule is broken.
+            AssertionError: the outputs differ; the message begins with `rule`, a sentence that says which rule is broken.
         """
         for number, (one, other) in enumerate(zip(got, wanted)):
             check(one.dtype == other.dtype, f"{rule}: output {number} is {one.dtype}, not {other.dtype}")

@@ -74,7 +74,7 @@ def ensure_not_truncated(pages: mmap.mmap, path: str) -> None:
         path: the file's path in messages.
 
     Raises:
-        ModelError: it is shorter.
+        ModelError: the file is shorter.
     """
     try:
         size = pages.size()

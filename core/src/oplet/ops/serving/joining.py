@@ -65,11 +65,11 @@ class Joiner(Protocol):
     def adopt(self, thunk: Thunk) -> Thunk | None:
         """Convert another package's step to one that this joiner can fuse; None if that is impossible.
 
-        It is possible for `oplet.kernels.arrays.Copies`, the one kind of step that describes what it does.
+        Only `oplet.kernels.arrays.Copies` describe what they do, and can be converted.
         """
 
     def join(self, thunks: Sequence[Thunk], touched: Sequence[Touched] | None = None) -> Thunk:
-        """Return one function that runs these steps one after the other, and keeps alive what they keep alive.
+        """Return one function that runs these steps in order; it keeps alive the objects that the steps reference.
 
         Args:
             thunks: the steps.

@@ -55,7 +55,7 @@ class OpResolver:
         raise NotImplementedError
 
     def in_order(self, op: Op | int, version: int) -> Iterator[ResolverEntry]:
-        """Return the entries for `op` in this version, in the order in which they are asked to serve a node."""
+        """Return the entries for `op` in this version, in the order in which their kernels are tried for a node."""
         return (entry for entry in self.entries(op) if entry.min_version <= version <= entry.max_version)
 
     def versions(self, op: Op | int) -> list[int]:

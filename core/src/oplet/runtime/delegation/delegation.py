@@ -82,7 +82,9 @@ class Delegation:
         self._executor.resize_input(index, shape, type)
 
     def allocate(self) -> None:
-        """Apply the delegates that a resize undid, and allocate; if one's kernel refuses the shapes, all claim nodes anew."""
+        """Apply the delegates that a resize undid, and allocate; if a delegate's kernel refuses the shapes, all delegates claim nodes
+        again.
+        """
         if not self._subgraph.ready:
             self._redo()
             self._ensure_served()
@@ -149,8 +151,8 @@ class Delegation:
         """Apply a delegate to the subgraph.
 
         Raises:
-            DelegateApplicationError: it does not fit the graph or the delegates before it; the graph is usable.
-            DelegateError: it failed; all delegates were removed from this subgraph, and the original nodes run.
+            DelegateApplicationError: the delegate is incompatible with the graph or with delegates applied before; the graph is usable.
+            DelegateError: the delegate failed; all delegates were removed from this subgraph, and the original nodes run.
         """
         try:
             try:

@@ -185,7 +185,7 @@ def only_signature(model: Model) -> str:
     """Return the key of a model's only signature.
 
     Raises:
-        SignatureError: it has none, or several; in LiteRT's words.
+        SignatureError: the model has no signature, or several; the message is LiteRT's.
     """
     keys = list(signatures_of(model))
     if len(keys) != 1:
@@ -206,10 +206,10 @@ def _signature(model: Model, key: str) -> tables.SignatureDef:
 
 
 def ensure_usable(model: Model, key: str) -> None:
-    """Refuse a signature that names tensors which its subgraph does not have.
+    """Check that all tensors that a signature names exist in its subgraph.
 
     Raises:
-        SignatureError: it does, in LiteRT's words.
+        SignatureError: a tensor does not exist; the message is LiteRT's.
     """
     signature = _signature(model, key)
     count = len((model.lazy_root.subgraphs or [])[signature.subgraph_index].tensors or [])

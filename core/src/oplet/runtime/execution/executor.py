@@ -40,7 +40,7 @@ class Executor:
         session: the state that the subgraphs of the interpreter share.
         subgraph: the subgraph.
         context: the context of its kernels.
-        exchanged: the runtime's own arrays of tensors that lie in the application's memory now (`execution.binding`).
+        exchanged: the runtime's own arrays of tensors that use the application's memory now (`execution.binding`).
     """
 
     def __init__(self, session: Session, subgraph: Subgraph) -> None:

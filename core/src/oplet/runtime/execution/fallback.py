@@ -24,7 +24,7 @@ def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
     """Call `init` of each node's registration, in order.
 
     Raises:
-        PrepareError: one fails; those before it are initialized, and have to be freed.
+        PrepareError: a node's `init` fails; the nodes before it are initialized, and have to be freed.
     """
     for node in nodes:
         registration = node.registration

@@ -194,7 +194,7 @@ class LoadedModel:
     def store_plan(self) -> None:
         """Store the plan on disk for other processes, if the model was opened before (which is noted on disk).
 
-        It is part of a run, whose answer is there already: `cancel` ends it, and nothing is stored.
+        This is done within a run, after its outputs are computed; `cancel` ends it, and nothing is stored.
         """
         if self.stored_plans is None or not self.stored_plans.is_open:
             return

@@ -159,7 +159,7 @@ def stated_sizes(spec: TensorSpec, datatype: object, shape: object) -> tuple[int
     """Check the type and shape in a request against an input, as `read_tensor` does; return the shape.
 
     Raises:
-        TensorError: they do not fit the input.
+        TensorError: the type or shape does not fit the input.
     """
     where = f"input '{spec.name}'"
     if datatype != spec.datatype:

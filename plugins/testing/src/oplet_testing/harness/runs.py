@@ -29,7 +29,7 @@ def feed(interpreter: Interpreter, values: Values) -> None:
     """Set the interpreter's inputs to these values, in order.
 
     Raises:
-        AssertionError: there are not as many values as inputs.
+        AssertionError: the number of values is not that of the inputs.
     """
     details = interpreter.get_input_details()
     check(len(details) == len(values), f"the model has {len(details)} inputs, the contract names {len(values)}")

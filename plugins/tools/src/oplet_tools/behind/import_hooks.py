@@ -183,7 +183,7 @@ class ImportHooks(MetaPathFinder, Loader):
         """Return the installed module of an intercepted name.
 
         Raises:
-            ModuleNotFoundError: it is not installed.
+            ModuleNotFoundError: the module is not installed.
         """
         if name not in self._installed:
             parent = import_module(name.rpartition(".")[0])

@@ -124,7 +124,7 @@ def parse_release(release: str) -> str:
     """Return the release in its comparable form of three numbers: "2.5" becomes "2.5.0".
 
     Raises:
-        ReleaseError: it is not of the form 2.5 or 2.5.0.
+        ReleaseError: the text is not of the form 2.5 or 2.5.0.
     """
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9}){1,2}", release):
         raise ReleaseError(f"'{release}' is not a release; releases are written 2.5.0 or 2.5.")

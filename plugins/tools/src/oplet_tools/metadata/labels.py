@@ -66,7 +66,7 @@ def lines_of(model: Model, name: str) -> list[str]:
 
     Raises:
         ModelError: the file is not attached, or cannot be read.
-        UnicodeDecodeError: it is not UTF-8.
+        UnicodeDecodeError: the file is not UTF-8.
     """
     content = attached_file(model, name)
     if content is None:

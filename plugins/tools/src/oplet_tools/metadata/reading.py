@@ -43,7 +43,7 @@ class Metadata:
         """The metadata that ultralytics attached; None if there are none.
 
         Raises:
-            ModelError: they are damaged.
+            ModelError: the metadata are damaged.
         """
         return ultralytics_of(self.model)
 

@@ -283,7 +283,7 @@ def parse_json(content: bytes, source: str, kind: str = ".json file") -> Any:
         kind: the expected kind of file, in messages.
 
     Raises:
-        TensorError: it is not JSON, is nested too deeply, or two entries of an object have the same name.
+        TensorError: the text is not JSON, is nested too deeply, or two entries of an object have the same name.
     """
     import json  # imported late: programs that read other files start faster
 

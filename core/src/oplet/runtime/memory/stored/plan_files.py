@@ -260,7 +260,7 @@ def keep_plan(name: PlanName, facts: dict[str, Any], memory: bytes) -> None:
     """Store a plan, unless it is too large or the folder cannot be written.
 
     Args:
-        name: the settings and model that it is for.
+        name: the key of the plan.
         facts: the plan as data: dictionaries, lists, numbers, strings and bytes.
         memory: the bytes that the plan's thunks use.
     """

@@ -273,7 +273,7 @@ class StoredPlan:
         return steps is not None
 
     def leave(self) -> bool:
-        """Leave memory and thunks to the model's next interpreter, as the one that runs by them ends; False if impossible."""
+        """Leave memory and thunks to the model's next interpreter when the present one ends; False if impossible."""
         if self._made is None or not may_leave(self._model):
             return False
         nbytes = self._made[0].nbytes + self._file.memory.nbytes + (0 if self._model.is_mapped else len(self._model.data))

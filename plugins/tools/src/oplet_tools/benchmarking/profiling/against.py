@@ -105,7 +105,7 @@ def read_base(path: str | os.PathLike[str], sha256: str) -> Base:
 
     Raises:
         BaseError: the file is no such JSON, or is of another model, or has no profile.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     file = os.fspath(path)
     try:
