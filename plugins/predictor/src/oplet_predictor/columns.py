@@ -33,7 +33,7 @@ class Column:
         shape: the shape of one row; -1 where rows may differ.
         details: the tensor's dictionary of `Interpreter.get_input_details`, with its quantization.
         index: the tensor's index.
-        fills_batch: whether the tensor has a leading dimension for rows, which one row fills; else a row is the whole tensor.
+        fills_batch: whether the tensor has a leading batch dimension (of 1 for one row); else a row is the whole tensor.
     """
 
     name: str
@@ -261,7 +261,7 @@ class Collected:
         self._rows: list[Array] | None = None
 
     def put(self, row: int, value: Array) -> None:
-        """Copy the row that an output's value holds, as row number `row`; rows have to come in ascending order."""
+        """Store the row in an output's value as row number `row`; rows must come in ascending order."""
         value = self._column.row_of(value)
         array = self._array
         if array is None and self._rows is None:
@@ -275,7 +275,7 @@ class Collected:
         self._rows.append(value.copy())
 
     def put_several(self, start: int, stop: int, value: Array, size: int) -> None:
-        """Copy rows `start` to `stop` (excluded) from an output's value for `size` rows; the rest of them are padding."""
+        """Store rows `start` to `stop` (excluded) from an output's value for `size` rows, of which the last ones may be padding."""
         inside = value.shape[1:] if self._column.fills_batch else (value.shape[0] // size, *value.shape[1:])
         if self._array is None:
             self._array = np.empty((self._count, *inside), value.dtype)

@@ -110,7 +110,7 @@ class Report:
         core_bytes: the bytes of these modules' files; None if the build has no core.
         import_seconds: seconds to import the kernels (with the core: oplet and the kernels), without numpy; None if not measured.
         answer_seconds: seconds from process start to the first model's outputs; None if not measured, or for no program.
-        compared: a sentence that says what the times compare; "" if none were measured.
+        compared: a sentence that says which runs the times compare; "" without times.
         needs: a sentence that says what a build with the core requires; "" for kernels alone, which require oplet.
         notes: sentences on what could not be measured.
     """
@@ -128,7 +128,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a dictionary of the report, for JSON; without what was not measured."""
+        """Return the report as a dictionary, for JSON, without quantities that were not measured."""
         result = {name: value for name, value in asdict(self).items() if value is not None}
         for name, value in vars(self).items():
             if isinstance(value, BeforeAfter):

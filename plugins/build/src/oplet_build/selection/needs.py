@@ -52,7 +52,7 @@ class NodeNeed(NamedTuple):
         node: the node's index.
         name: the op's name.
         custom: whether it is a custom op.
-        version: the version that the model asks for.
+        version: the version of the op in the model.
         types: the types of the tensors that the node reads and writes.
         use: how the node uses the op.
         composite: whether the name is a composite's. A composite's node has two needs: the composite, for which no kernel need

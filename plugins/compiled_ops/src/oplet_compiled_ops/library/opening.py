@@ -45,7 +45,7 @@ class OpenLibrary(Row):
 
     Attributes:
         level: the level that it was compiled for.
-        identity: a hash of what it was built from.
+        identity: a hash of the sources of its kernels.
         anchor: the address of its data `oplet_identity`; addresses of functions keep their distance to it in every process.
         functions: ctypes's library.
     """

@@ -53,7 +53,7 @@ _ACTIVE_HOOKS: list[Any] = []
 
 @contextmanager
 def install_in_child_processes(opener: HookInstaller) -> Iterator[None]:
-    """Make processes that are spawned while the `with` block runs unpickle `opener` first, which installs the hooks in them."""
+    """Make processes that are spawned while the `with` block runs unpickle `opener` first, which installs the hooks there."""
     usual = multiprocessing.spawn.get_preparation_data
 
     def prepared(name: str) -> dict[str, Any]:

@@ -98,9 +98,7 @@ class ImportHooks(MetaPathFinder, Loader):
         self.refused: dict[str, str] = {}
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the spec of an intercepted module, of a missing package that encloses one, or of a module to patch; else
-        None.
-        """
+        """Return the spec of a replaced LiteRT module, of a missing package that encloses one, or of a module to patch; None for others."""
         if fullname in INTERCEPTED:  # its package is installed, or was made up before
             return ModuleSpec(fullname, self, origin="oplet")
         if fullname in _LITE_NAMES:
@@ -150,7 +148,7 @@ class ImportHooks(MetaPathFinder, Loader):
         return found
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Create an empty enclosing package if the spec is that of a package, else an intercepted module."""
+        """Create the module of a spec: an empty package if it encloses a replaced module, else the replaced module."""
         answer = answer_of(spec.name)
         if answer is not None:
             module = ModuleType(spec.name, f"{spec.name}, answered by oplet.")

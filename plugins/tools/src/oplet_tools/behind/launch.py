@@ -45,7 +45,7 @@ def run_behind(
         program: a script, the name of a command that is a Python script, or with `is_module` a module's name.
         arguments: the program's arguments.
         is_module: run a module, as `python -m` does.
-        plugins: where kernels and delegates come from.
+        plugins: the plugins that provide kernels and delegates.
         blocked: names of the plugins that are switched off in `plugins`, for processes that the program starts.
         delegates: delegates of interpreters that the program makes without any, as "NAME:key=value" each, or "auto" for the fastest engine.
         num_threads: number of threads of interpreters that the program makes without one; None for oplet's default.
@@ -53,7 +53,7 @@ def run_behind(
         report: the report to fill, also if the program fails; None for a new one.
 
     Returns:
-        The report of what the program's interpreters ran.
+        The report of the program's interpreters: models, kernels, replaced modules.
 
     Raises:
         ModelError: there is no such program.

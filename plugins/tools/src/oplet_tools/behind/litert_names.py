@@ -20,7 +20,7 @@ __all__ = ["UsageReport", "litert_classes", "litert_names", "plugin_packages"]
 
 
 class UsageReport:
-    """A report of what a program's interpreters ran.
+    """A report on the interpreters of a program that ran with `run_behind`: models, kernels, replaced modules.
 
     Attributes:
         answered: LiteRT modules that the program imported and oplet replaced.

@@ -195,7 +195,7 @@ def benchmark_model(
         compare: keys of `oplet_tools.benchmarking.litert_runner.LITERT_RESOLVERS`, whose runs alternate with oplet's.
         progress: called with the name of a phase and the part of it that is done, 0 to 1.
         raw: whether files hold a quantized tensor's integers; otherwise they hold real values, which are quantized.
-        notify: called with a notice of what was done to an input.
+        notify: called with a notice of each change to an input.
         roofline: whether to measure the machine's highest throughputs, too (`Benchmark.peaks`).
 
     Raises:

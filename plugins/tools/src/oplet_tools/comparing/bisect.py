@@ -30,7 +30,7 @@ Feeds = Sequence[Mapping[str, Array]]
 
 @dataclass(frozen=True)
 class Growth:
-    """The difference of a tensor, from its own node and accumulated.
+    """The differences of a tensor: the one that its own node makes, and the accumulated one.
 
     Attributes:
         entry: the difference that the tensor's node makes by itself, on equal inputs; None if the node was not run by itself.
@@ -67,7 +67,7 @@ def bisect_nodes(interpreters: InterpreterPair, feeds: Feeds, choose: Choose, si
     Args:
         interpreters: opens candidate (tested) and baseline (trusted) interpreter.
         feeds: for each run, the inputs' values by name.
-        choose: gives the tolerance for a dtype, quantized or not.
+        choose: returns the tolerance for a dtype, given whether it is quantized.
         signature: the key of the signature to run.
         passed: whether the outputs of the whole model agree.
     """
@@ -148,7 +148,7 @@ def bisect_with_litert(
         way: LiteRT's kernel set, one of `oplet_tools.comparing.references.LITERT`.
         interpreters: opens the candidate.
         feeds: for each run, the inputs' values by name.
-        choose: gives the tolerance for a dtype, quantized or not.
+        choose: returns the tolerance for a dtype, given whether it is quantized.
         runner: the model with its inputs and outputs.
         signature: the key of the signature to run.
         passed: whether the outputs of the whole model agree.

@@ -134,7 +134,7 @@ def compare_model(
         scale: scale of pixels, see `oplet_tools.running.pictures.load_picture`.
         offset: offset of pixels.
         raw: inputs hold a quantized tensor's integers, not real values.
-        notify: called with a notice of what was done to an input.
+        notify: called with a notice of each change to an input.
 
     Raises:
         OpletError: the model, a package or an input is wrong, a delegate failed, or a kernel did.

@@ -92,7 +92,7 @@ def open_pair(
     with_reference: bool = False,
     progress: Progress | None = None,
 ) -> tuple[InterpreterPair, str]:
-    """Prepare candidate and baseline as a command line asks for them; return both, and what "auto" chose ("" without it).
+    """Prepare candidate and baseline from a command line's arguments; return both, and the choice of "auto" as text ("" without it).
 
     Args:
         model: the .tflite file.

@@ -29,7 +29,7 @@ class Lockstep:
 
     Args:
         interpreters: opens the baseline.
-        choose: gives the tolerance for a dtype, quantized or not.
+        choose: returns the tolerance for a dtype, given whether it is quantized.
         candidate: runs the candidate on inputs by name.
         recorder: the candidate's profiler, which records its tensors.
         signature: the key of the signature to run.
@@ -110,7 +110,7 @@ def run_in_lockstep(
     Args:
         interpreters: opens candidate and baseline.
         feeds: for each run, the inputs' values by name.
-        choose: gives the tolerance for a dtype, quantized or not.
+        choose: returns the tolerance for a dtype, given whether it is quantized.
         signature: the key of the signature to run.
         alone: whether each partition of a delegate has only one node.
         forced: whether each node of the baseline reads the candidate's values; otherwise differences accumulate.

@@ -22,7 +22,7 @@ class Diagnosis(NamedTuple):
 
     Attributes:
         op: the operator's name.
-        version: the version that the model asks for.
+        version: the version of the op in the model.
         custom: whether it is a custom op.
         nodes: the number of nodes that use it.
         provided: the versions that installed packages have kernels for, "" if none.
@@ -31,7 +31,7 @@ class Diagnosis(NamedTuple):
         first_runtime: the first LiteRT or TensorFlow Lite release that runs it, "" if not known.
         fix: what to install, or why no kernel takes a node of it, as text; "" if all its nodes have kernels.
         package: the package of this project to install, "" if a kernel is installed or no package is known.
-        composite: whether it is a composite; without a kernel of its own, `provider` is that of STABLEHLO_COMPOSITE.
+        composite: whether it is a composite; if it has no kernel, `provider` is that of STABLEHLO_COMPOSITE.
         refused: whether a kernel that serves the op refuses a node of it, with the shapes that the file has.
     """
 
@@ -49,7 +49,7 @@ class Diagnosis(NamedTuple):
 
     @property
     def is_served(self) -> bool:
-        """Whether all nodes of the operator have a kernel, or a delegate, that takes them."""
+        """Whether every node of the operator has a kernel or a delegate."""
         return bool(self.provider) and not self.refused
 
     def as_dict(self) -> dict[str, Any]:

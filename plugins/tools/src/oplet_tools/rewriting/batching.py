@@ -46,7 +46,7 @@ def set_batch(model: Model, batch: int, plugins: PluginManager) -> tuple[list[st
 
     Raises:
         BatchError: the batch size cannot be changed; the message names the node.
-        OpletError: the model does not run as it is.
+        OpletError: the model does not run at its present batch size.
     """
     try:
         return _set_batch(model, batch, plugins)

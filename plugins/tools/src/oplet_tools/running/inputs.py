@@ -155,7 +155,7 @@ def load_input(
         scale: pixels of pictures become pixel * scale + offset; None as in `load_picture`.
         offset: see `scale`.
         raw: whether the file holds a quantized input's integers, not real values.
-        notify: called with a notice of what was done to the value.
+        notify: called with a notice of each change to the value.
 
     Raises:
         TensorError: the file is of another kind, damaged, or its value does not fit.
@@ -193,7 +193,7 @@ def fitted(entry: Entry, details: Details, name: str, path: Path | str, raw: boo
         name: the input's name.
         path: the value's file, or a name of the value for messages.
         raw: whether the value is a quantized input's integers, not real values.
-        notify: called with a notice of what was done to the value.
+        notify: called with a notice of each change to the value.
 
     Raises:
         TensorError: the value does not fit.

@@ -87,7 +87,7 @@ def load_picture(
         name: the input's name in messages.
         scale: the factor of pixels; None for 1 if `offset` is given, else for the conversion described above.
         offset: what is added to pixels; None for 0 if `scale` is given.
-        preprocessing: the conversion that the user asks for.
+        preprocessing: the preprocessing that the user specifies.
         content: the file's bytes if already read; `path` is then only their name in messages.
 
     Raises:

@@ -152,7 +152,7 @@ def choose(
         bounds: the largest error of a choice, and limits of time.
         inputs: values by tensor index to measure with; random values for the others.
         again: measure even if the cache has a choice.
-        progress: called with what is being measured and the part of that which is done, 0 to 1.
+        progress: called with the name of a step, and the fraction of it that is done, 0 to 1.
     """
     key = choice_key(model, manager, version, max_error=bounds.max_error, num_threads=num_threads, options=list(options))
     content = None if again else load_choice(key)

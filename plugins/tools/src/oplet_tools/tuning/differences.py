@@ -160,7 +160,7 @@ def difference(
         wanted: the expected value.
         tolerance: the errors that pass.
         quantization: the tensor's quantization scale and zero point; (0, 0) where it is not quantized.
-        sensitivity: an error that passes whatever the tolerance says, as a fraction of the largest magnitude (`scale_of`).
+        sensitivity: an error that passes regardless of the tolerance, as a fraction of the largest magnitude (`scale_of`).
         run: the number of the run, for `Worst.run`.
     """
     got, wanted = np.asarray(got), np.asarray(wanted)

@@ -36,7 +36,7 @@ class Analyzer:
         Args:
             model_path: the .tflite file.
             model_content: its bytes, in place of `model_path`.
-            gpu_compatibility: whether to check the model against LiteRT's GPU delegate; a line says that this is not done.
+            gpu_compatibility: whether a check against LiteRT's GPU delegate is requested; it is not done, and a line says so.
             kwargs: `experimental_use_mlir` is refused; others have no effect, as in LiteRT.
 
         Raises:
@@ -59,7 +59,7 @@ def ModelAnalyzer(model: Any, input_is_filepath: bool, gpu_compatibility: bool) 
     Args:
         model: the .tflite file or its bytes.
         input_is_filepath: whether it is the file.
-        gpu_compatibility: whether to say that the model was not checked against LiteRT's GPU delegate.
+        gpu_compatibility: whether a check against LiteRT's GPU delegate is requested; it is not done, and a line says so.
     """
     try:
         opened = Model.open(model) if input_is_filepath else Model.from_bytes(model.encode() if isinstance(model, str) else model)

@@ -50,7 +50,7 @@ class Reporter(Protocol):
         """Report a decision or finding, such as which rows were skipped."""
 
     def warn(self, text: str) -> None:
-        """Warn of something that may not be what the user wants."""
+        """Warn of something that the user may not have intended."""
 
     def failed(self, name: str, error: str) -> None:
         """Report that a row failed."""

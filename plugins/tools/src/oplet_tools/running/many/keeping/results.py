@@ -97,7 +97,7 @@ class ResultFormat(Protocol):
 
     @property
     def file(self) -> str:
-        """The name, without folder, of the file in which results are stored while the run goes on."""
+        """The name, without folder, of the file in which results are stored during the run."""
 
     def header(self) -> bytes:
         """Return the bytes before the first result."""
@@ -228,7 +228,7 @@ def _json_cell(array: Array) -> str:
 
 
 class Record(NamedTuple):
-    """A result as it is read back from a file of `Records`.
+    """The result of a row, read back from a file of `Records`.
 
     Attributes:
         number: the row's number.

@@ -27,7 +27,7 @@ class Folder:
     Args:
         path: the folder.
         names: the inputs that need values. Files have the value of the first, unless some are .npz or .json, which name their inputs.
-        say: called with a sentence on what was left out.
+        say: called with a sentence on files that were left out.
 
     Raises:
         TensorError: there is no file that can be an input.

@@ -39,7 +39,7 @@ class Part(Protocol):
     """Protocol: a part of a row, which loads values of one or several inputs when a worker needs them. Parts are picklable."""
 
     def load(self, details: Mapping[str, Details], options: InputOptions, notify: NoticeCallback) -> dict[str, Array]:
-        """Load the part's values; return them by the names of the inputs. `notify` is called with notices of changes to them.
+        """Load the part's values; return them by the inputs' names. `notify` is called with a notice of each change to a value.
 
         Raises:
             TensorError: a value does not fit.
@@ -77,7 +77,7 @@ class RowSource(Protocol):
         """Yield the rows from number `start` on."""
 
     def identity(self) -> dict[str, Any]:
-        """Return JSON data that identify the rows, so that a resumed run can tell whether they are still the same."""
+        """Return JSON data that identify the rows, so that a resumed run can check that they are unchanged."""
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def open_sources(
         details: the inputs' details, by name, in order.
         options: options of the conversion of given values to those of inputs.
         stdin: standard input.
-        notify: called with a notice of what was done to a single value.
+        notify: called with a notice of each change to a single value.
         say: called with a sentence on files that were left out.
 
     Raises:
