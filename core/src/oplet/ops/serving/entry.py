@@ -91,7 +91,7 @@ class ResolverEntry(Record):
 
     @property
     def precision(self) -> int:
-        """Sort key of precedence: an entry of a single op goes before those of families (prefixes), a longer prefix before a shorter one."""
+        """Sort key of precedence: an entry of a single op precedes those of families (prefixes), a longer prefix a shorter one."""
         return _SINGLE if self.family is None else len(self.family.prefix)
 
     def load(self, version: int) -> Registration:

@@ -82,9 +82,7 @@ class Delegation:
         self._executor.resize_input(index, shape, type)
 
     def allocate(self) -> None:
-        """Apply the delegates that a resize undid, and allocate; if a delegate's kernel refuses the shapes, all delegates claim nodes
-        again.
-        """
+        """Apply the delegates that a resize undid, and allocate; if a delegate's kernel refuses the shapes, all claim nodes again."""
         if not self._subgraph.ready:
             self._redo()
             self._ensure_served()

@@ -26,5 +26,5 @@ def has_many_rows(given: Sequence[str]) -> bool:
 
 
 def is_many(source: str) -> bool:
-    """Return whether a source surely has many rows, by its name: a folder, JSON lines, a Parquet or Arrow table, or standard input ("-")."""
+    """Return whether a source surely has many rows: a folder, JSON lines, a Parquet or Arrow table, or standard input ("-")."""
     return source == STDIN or os.path.splitext(source)[1].lower() in (*LINES, *ARROW) or os.path.isdir(source)
