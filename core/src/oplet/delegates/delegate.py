@@ -116,7 +116,7 @@ class DelegateContext:
         raise NotImplementedError
 
     def preview_delegate_partitioning(self, nodes: Collection[int]) -> list[NodeSubset]:
-        """Return the partitioning that would result if `nodes` were claimed, in execution order; nothing changes."""
+        """Return the partitions, in execution order, that claiming `nodes` would give; nothing changes."""
         raise NotImplementedError
 
     def replace_node_subsets_with_delegate_kernels(self, registration: Registration, nodes: Collection[int]) -> None:
@@ -200,7 +200,7 @@ class Delegate:
 
     @property
     def profiles_operators(self) -> bool:
-        """Whether the delegate's kernels report each operator to the profiler, and not the runtime whole partitions."""
+        """Whether the delegate's kernels report each operator to the profiler; otherwise the runtime reports whole partitions."""
         return DelegateFlags.PER_OPERATOR_PROFILING in self.flags
 
     @property

@@ -24,7 +24,9 @@ class UnfitError(EnsureError):
 
 
 class Declined(EnsureError):
-    """A kernel declines its node; the next kernel for the op is tried. If there is none, the node is refused for this reason."""
+    """A kernel does not support its node (declines it), so the next kernel for the op is tried. Without one the node is refused for this
+    reason.
+    """
 
 
 def decline(reason: str) -> NoReturn:

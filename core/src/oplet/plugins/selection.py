@@ -142,7 +142,7 @@ class Switches(Row):
         return [name for name in self.load or () if name not in known]
 
     def needless(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the names in `block` that are not among `names`, those of the installed plugins, each with its origin."""
+        """Return the names in `block` that are not among `names`, those of the installed plugins, each with where it was given."""
         known = set(names)
         return {name: source for name, source in self.block.items() if name not in known}
 

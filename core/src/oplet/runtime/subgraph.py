@@ -122,13 +122,13 @@ class Segment:
         self.offsets: Sequence[int] = ()
 
     def join(self, seconds: Sequence[float], num_threads: int) -> tuple[list[Thunk], list[int]]:
-        """Fuse neighbouring thunks, given their durations and the number of threads of kernels; set `steps` and return them."""
+        """Fuse neighbouring nodes' functions, given their durations and the kernels' number of threads; set `steps` and return them."""
         self.steps = joined(self.thunks, seconds, self._touched if num_threads > 1 else None)
         self.is_one_step = len(self.steps[0]) <= 1 and (len(self.thunks) != 1 or hasattr(self.thunks[0], "joiner"))
         return self.steps
 
     def unjoin(self) -> None:
-        """Drop the fused `steps`, as a thunk has changed; the next run fuses again."""
+        """Drop the fused `steps`, as a node's function has changed; the next run fuses again."""
         self.steps, self.is_one_step = None, False
 
     def _touched(self, position: int) -> Touched:
@@ -159,10 +159,10 @@ def _spans(tensors: Sequence[Tensor]) -> list[tuple[int, int]]:
 
 
 class Stored(Protocol):
-    """A plan that another process has prepared and stored on disk; a protocol, to avoid a circular import."""
+    """Protocol: a plan (prepared model) that another process stored on disk; avoids a circular import."""
 
     def undo(self, subgraph: Subgraph) -> None:
-        """Take shapes, types and memory of the plan from the subgraph's tensors: the subgraph is not prepared any more."""
+        """Remove the plan's shapes, types and memory from the subgraph's tensors, which is no longer prepared then."""
 
     def leave(self) -> bool:
         """Leave the plan's memory and thunks to the model's next interpreter in this process; return False if impossible."""
@@ -307,7 +307,7 @@ class Subgraph:
         return segments[0] if steps is not None and len(steps[0]) <= 1 else None
 
     def is_read(self, tensor: Tensor) -> bool:
-        """Return whether a node of the plan or the caller reads the tensor. Valid after `allocate`."""
+        """Return whether the caller or a node of the execution plan reads the tensor. Valid after `allocate`."""
         return tensor.index in self.last_use
 
     def still_holds(self, tensor: Tensor) -> bool:

@@ -51,7 +51,7 @@ class Absorption:
 
     @property
     def indices(self) -> set[int]:
-        """The indices of the nodes that absorb others."""
+        """The indices of the nodes that absorb others: whose kernels compute producers of their inputs, too."""
         return {node.index for node in self.nodes}
 
     def has_no(self, tensor: Tensor) -> bool:

@@ -157,7 +157,7 @@ class StoringJoiner(Joiner, Protocol):
 
 
 def looped(loop: Loop) -> Rounds | None:
-    """Return a compiled function that runs a loop; None where a step cannot be fused, or the joiner compiles no loops."""
+    """Return a function that runs a loop as compiled code; None if one of its steps cannot be fused, or loops cannot be compiled."""
     thunks = *loop.condition, *loop.body
     joiner = _joiner_of(thunks)
     if not hasattr(joiner, "loop"):

@@ -264,7 +264,7 @@ class MutableOpResolver(OpResolver):
                 yield entry.serving(op) if isinstance(op, str) else entry
 
     def fallbacks(self, entry: ResolverEntry, version: int) -> Iterator[ResolverEntry]:
-        """Return the fallbacks of an entry, in order: they are tried when it declines a node, before the next of `heads` is."""
+        """Return the fallback entries of an entry: if its kernel declines a node, they are tried in this order, before the next of `heads`."""
         fallbacks = self._fallbacks.get((entry.family or entry.op, version), ())
         return iter(fallbacks) if entry.family is None else (each.serving(str(entry.op)) for each in fallbacks)
 

@@ -112,11 +112,11 @@ class Delegation:
         self._executor.allocate()
 
     def invoke(self) -> None:
-        """Run the subgraph's execution plan by its executor."""
+        """Run the subgraph's execution plan, with delegates' kernels, by the executor."""
         self._executor.invoke()
 
     def bind(self) -> Thunk:
-        """Return a thunk that runs the subgraph and copies its outputs from delegates' buffers to tensors, for the caller."""
+        """Return a function that runs the subgraph for a calling node, and copies outputs from delegates' buffers to tensors."""
         return partial(self._run_readable, self._executor.bind())
 
     def _run_readable(self, run: Thunk) -> None:

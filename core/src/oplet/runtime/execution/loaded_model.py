@@ -121,7 +121,9 @@ class LoadedModel:
             self.session.leave()
 
     def adopt_remembered(self) -> bool:
-        """Take over the arrays and thunks of a dropped interpreter; False if it left none, or this one is prepared or resized."""
+        """Take over the prepared arrays and functions of a dropped interpreter; False if there are none, or this one is prepared or
+        resized.
+        """
         if not self._may_share or self.subgraphs[0].generation:
             return False
         (subgraph,), session = self.subgraphs, self.session

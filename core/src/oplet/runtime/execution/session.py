@@ -53,7 +53,7 @@ class Runner(Protocol):
         """Run the subgraph."""
 
     def bind(self) -> Thunk:
-        """Return a thunk that runs the subgraph for a node that calls it, valid until the next resize or preparation."""
+        """Return a function that runs the subgraph for a node that calls it, valid until the next resize or preparation."""
 
     def restart(self) -> None:
         """Reset variables and the state of kernels to what they are after `allocate`."""
@@ -99,7 +99,7 @@ class RunMeter:
         self._outer = swap_meter(self)
 
     def end(self) -> None:
-        """End a run: restore the meter of the run, if any, in which a kernel has made this one."""
+        """End a run: restore this thread's previous meter, that of an outer run whose kernel ran this interpreter, if any."""
         swap_meter(self._outer)
         self._outer = None
 

@@ -83,7 +83,7 @@ class BoundPlan(Row):
     resources: dict[Any, Any]
 
     def fits(self, subgraph: Subgraph) -> bool:
-        """Return whether a subgraph of the same model has inputs of the shapes and types that the plan was prepared for."""
+        """Return whether a subgraph's inputs have the shapes and types that the plan was prepared for."""
         theirs = self.subgraph.tensors
         mine = subgraph.tensors
         return len(mine) == len(theirs) and all(

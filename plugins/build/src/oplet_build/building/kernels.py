@@ -74,7 +74,7 @@ class Kernel:
         return replace(self, min_version=first, max_version=last)
 
     def as_fallback(self, fallback: bool) -> Kernel:
-        """Return a copy with another value of `fallback`."""
+        """Return a copy with this `fallback`: whether it serves only nodes that the kernel before it declines."""
         return replace(self, fallback=fallback)
 
 

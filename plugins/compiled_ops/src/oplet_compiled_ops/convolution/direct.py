@@ -213,8 +213,8 @@ def direct_kernel(source: str, sums: str, table: str, output: str) -> Kernel:
 def plan_direct_layer(
     context: Context, node: Node, geometry: Geometry, layer: QuantizedLayer | HybridLayer, why: str = ""
 ) -> Bind:
-    """Plan a small layer with constant integer weights and bias; decline a large one (leave it to numpy's kernel), with the
-    reason `why`: why the kernels of large layers do not serve it, "" for no such reason.
+    """Plan a small layer with constant integer weights and bias; decline a large one (leave it to numpy's kernel). `why` is the reason in
+    that case; "" if size alone is the reason.
     """
     if isinstance(layer, QuantizedLayer):
         return _plan_quantized(context, node, geometry, layer, why)

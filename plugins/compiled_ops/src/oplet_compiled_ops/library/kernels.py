@@ -139,7 +139,7 @@ class Entry:
 
     @property
     def pointers(self) -> list[int]:
-        """The slots that are addresses or may be: of arrays, and integers, but no lengths and no floats."""
+        """The indices of argument slots that may hold addresses: of arrays, and integers, but not lengths or floats."""
         found, at = [], 0
         for (_, ndim), is_float in zip(self._kinds, self._floats):
             if not is_float:

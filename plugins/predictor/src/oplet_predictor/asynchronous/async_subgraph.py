@@ -59,7 +59,7 @@ class AsyncSubgraph:
 
     @property
     def is_current(self) -> bool:
-        """Whether the delegate's one node still runs the whole subgraph; another delegate may have claimed nodes since."""
+        """Whether the delegate's single node still runs the whole subgraph; False after another delegate has claimed nodes."""
         return self.subgraph.execution_plan == [self.node.index] and self.subgraph.nodes[self.node.index] is self.node
 
     # Buffers -------------------------------------------------------------------------------------------------

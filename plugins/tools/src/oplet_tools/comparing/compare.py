@@ -90,12 +90,12 @@ class Comparison:
 
     @property
     def departing(self) -> list[NodeDifference]:
-        """The differences that exceed the tolerance, of nodes or partitions that were run by themselves."""
+        """The differences that exceed the tolerance, of nodes or partitions that were run separately."""
         return [entry for entry in self.alone if not entry.difference.passed]
 
     @property
     def passed(self) -> bool:
-        """Whether every output, and every node or partition that was run by itself, is within tolerance."""
+        """Whether every output, and every node or partition that was run separately, is within tolerance."""
         return all(layer.difference.passed for layer in self.outputs) and not self.departing
 
 

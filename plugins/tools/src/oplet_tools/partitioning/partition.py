@@ -176,7 +176,7 @@ class Partitioning:
 
     @property
     def totals(self) -> tuple[Traffic, Traffic, Traffic]:
-        """The tensors and bytes that partitions read as inputs, write as outputs and read as constants, in all together."""
+        """The tensors and bytes that all partitions together read as inputs, write as outputs, and read as constants."""
         cuts = self.partitions
         return _sum([c.inputs for c in cuts]), _sum([c.outputs for c in cuts]), _sum([c.constants for c in cuts])
 

@@ -61,7 +61,7 @@ Stamp = tuple[str, int, int]
 
 
 def stores_plans() -> bool:
-    """Return whether plans are stored on disk and read from there: unless the environment variable OPLET_PLANS is "off"."""
+    """Return whether plans (prepared models) are cached on disk: unless the environment variable OPLET_PLANS is "off"."""
     return os.environ.get(STORE_VARIABLE, "").lower() != "off"
 
 
@@ -195,7 +195,7 @@ class PlanName(Row):
 
     @property
     def file(self) -> str:
-        """The file name of the plan, made of checksums of settings and model."""
+        """The file name of the plan, made of hashes of settings and model."""
         return self.number.hex() + _SUFFIX
 
 

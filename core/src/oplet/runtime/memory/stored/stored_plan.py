@@ -91,7 +91,7 @@ class StoredPlans:
 
     @property
     def is_open(self) -> bool:
-        """Whether the plan may still be stored by this interpreter."""
+        """Whether this interpreter may still store the model's plan (its prepared state) on disk."""
         return self._name is not None
 
     def forget(self) -> None:
@@ -273,7 +273,7 @@ class StoredPlan:
         return steps is not None
 
     def leave(self) -> bool:
-        """Leave memory and thunks to the model's next interpreter when the present one ends; False if impossible."""
+        """Leave the plan's memory and functions to the model's next interpreter when the present one ends; False if impossible."""
         if self._made is None or not may_leave(self._model):
             return False
         nbytes = self._made[0].nbytes + self._file.memory.nbytes + (0 if self._model.is_mapped else len(self._model.data))
@@ -303,7 +303,7 @@ class StoredPlan:
             tensor.set_loader(load)
 
     def undo(self, subgraph: Subgraph) -> None:
-        """Take shapes, types and memory of the plan from the subgraph's tensors: the subgraph is not prepared any more."""
+        """Remove the plan's shapes, types and memory from the subgraph's tensors, which is no longer prepared then."""
         subgraph.absorption.end()
         subgraph.restore_order()
         for tensor in subgraph.tensors:

@@ -57,7 +57,7 @@ class Job:
         return PluginManager.from_recipe(self.plugins)
 
     def open(self, manager: PluginManager, path: str, prefer: Sequence[str], delegates: Sequence[Delegate]) -> Interpreter:
-        """Open the model at `path` with the job's settings, and with a candidate's preferred plugins and delegates."""
+        """Open the model at `path` with the job's settings, and these preferred plugins and delegates (a candidate's)."""
         from oplet import Interpreter
 
         settings = dict(self.settings)

@@ -153,7 +153,7 @@ class JsonRows:
 class CsvLines:
     """Format with a CSV line for each row: its number and name, a column for each value or highest score, and the error.
 
-    Line ends in texts are removed, and texts that a spreadsheet would take for a formula are prefixed by an apostrophe.
+    Line ends and control characters in texts are escaped; an apostrophe is put before what a spreadsheet would take for a formula.
     """
 
     outputs: tuple[OutputForm, ...]
