@@ -40,7 +40,7 @@ class OwnFolder:
         """Create the folder, accessible to the user alone, unless it exists.
 
         Raises:
-            OSError: it cannot be created; or the path is a link, no folder, or a folder that another user can write to (`EPERM`).
+            OSError: the folder cannot be created; or the path is a link, no folder, or a folder that another user can write to (`EPERM`).
         """
         with suppress(FileExistsError):
             os.mkdir(self.path, 0o700)  # a umask takes rights away only
@@ -58,7 +58,7 @@ class OwnFolder:
         """Open a file of the folder for reading and writing; it is created, empty, if it does not exist.
 
         Raises:
-            OSError: it is a link, no regular file, cannot be written, or may have been written by another user (`EPERM`).
+            OSError: the file is a link, no regular file, cannot be written, or may have been written by another user (`EPERM`).
         """
         self.make()
         return open(self._opened(name, os.O_RDWR | os.O_CREAT), "r+b")

@@ -262,11 +262,11 @@ class Descriptions:
         return [self._get_tensor_details(index, 0) for index in self._subgraphs[0].inputs]
 
     def get_output_details(self) -> list[dict[str, Any]]:
-        """Return details of the outputs, as `get_input_details`."""
+        """Return details of the outputs, with the entries of `get_input_details`."""
         return [self._get_tensor_details(index, 0) for index in self._subgraphs[0].outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
-        """Return details of every tensor of a subgraph, as `get_input_details`.
+        """Return details of every tensor of a subgraph, with the entries of `get_input_details`.
 
         Raises:
             TensorError: there is no such subgraph (a ValueError).

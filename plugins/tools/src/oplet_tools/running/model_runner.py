@@ -33,8 +33,7 @@ class ModelRunner:
     Attributes:
         signature: the key of the signature, "" for the first subgraph.
         inputs: details of each input, by name, in the model's order. They have two more entries: "limits", the range of integers of 2 and 4
-            bits, and "picture_rules", a function that gives the size, colours and normalization
-            that the model's file says pictures have.
+            bits, and "picture_rules", a function that returns the size, colours and normalization of pictures by the model's metadata.
         outputs: details of each output, by name; after a call with the shapes of its results.
         interpreter: the interpreter.
 
