@@ -200,7 +200,7 @@ def single_rounding(multiplier: int, shift: int) -> tuple[int, int]:
 
 
 def wide_shift(exponent: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return what a rounded right shift adds first, 2**(exponent - 1), and the shift, modulo 64 as on x86; both int64."""
+    """Return the rounding term 2**(exponent - 1) of a right shift, and the shift modulo 64, as on x86; both int64."""
     exponent = np.asarray(exponent, np.int64)
     return np.int64(1) << (exponent - 1 & 63), exponent & 63
 

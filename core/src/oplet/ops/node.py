@@ -122,7 +122,7 @@ class Node:
         self.charged: set[Hashable] | None = None  # keys of cached values, since the last prepare; set by the runtime
 
     def resolve_late(self, resolve: Callable[[], None]) -> None:
-        """Take the registration away until somebody asks for it: `resolve` then sets those of all nodes. For the runtime."""
+        """Defer the look-up of the registration to its first use: `resolve` then sets those of all nodes. For the runtime."""
         self._resolve = resolve
         del self.registration
 
@@ -304,8 +304,8 @@ class Node:
         return result
 
     def take_over(self, other: Node) -> None:
-        """Take over what kernels have prepared for the same node in another interpreter, with temporaries and cached values. For
-        the runtime.
+        """Move what kernels have prepared for the same node in another interpreter (temporaries, cached values) to this one. For the
+        runtime.
         """
         self.registration = other.registration
         self.temporaries = other.temporaries

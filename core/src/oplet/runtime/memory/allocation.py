@@ -123,7 +123,7 @@ class SegmentAllocation:
             arena_there: memory laid out by the same plan, to be used with the values in it; None for new memory.
 
         Raises:
-            LimitError: it is more than is allowed, or than the machine has.
+            LimitError: the memory exceeds the limits, or the memory of the machine.
         """
         requests = self._requests
         if offered:

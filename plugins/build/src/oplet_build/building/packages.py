@@ -18,10 +18,10 @@ _LIBRARY = re.compile(r".+\.(so(\.\d+)*|dylib|dll)")
 
 @dataclass
 class Package:
-    """A top-level package, or a module that stands alone.
+    """A top-level Python package, or a single-file module, with the paths of its files.
 
     Attributes:
-        name: what Python imports.
+        name: the name under which Python imports it.
         modules: the source file of each module by its full name; None for a folder without `__init__.py`.
         packages: names of the modules that are packages.
         data: files that are not Python, by their path from the package's folder, with "/"; shared libraries are among them.

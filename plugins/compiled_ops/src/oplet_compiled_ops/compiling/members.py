@@ -35,9 +35,9 @@ def _by_name(level: str) -> list[Kernel]:
 
 
 def kernels_of(level: Level) -> list[Kernel]:
-    """Return the kernels of a level's library, by their names.
+    """Return the kernels of a processor level's library, sorted by name.
 
     Raises:
-        ValueError: two kernels have one name.
+        ValueError: two kernels have the same name.
     """
     return _by_name(level.name)

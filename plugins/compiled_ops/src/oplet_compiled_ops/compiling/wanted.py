@@ -18,7 +18,9 @@ __all__ = ["main"]
 
 
 def main(paths: Sequence[str]) -> int:
-    """Open each model, and print the kernels of `taps_kernel` that were looked for in vain, one a line."""
+    """Allocate each model, and print the constants of each depthwise kernel (`taps_kernel`) that it needs and the library lacks,
+    one a line.
+    """
     prefix = f"{taps_kernel.__module__.removeprefix('oplet_compiled_ops.')}_{taps_kernel.__name__}_".replace(".", "_")
     for path in paths:
         try:

@@ -62,7 +62,7 @@ def plan_depthwise(
         windows: the windows over the map, which has as many channels as the output.
         multiplier: output channels of each input channel.
         taps: returns the weights, (height, width, channels).
-        finish: the output stage: what becomes of the sums (bias, rescaling, clamp).
+        finish: the output stage, applied to the sums: bias, rescaling, clamp.
         pad: the value of the padding, in the numbers of the input.
     """
     output = node.outputs[0]

@@ -43,7 +43,7 @@ _NARROW = TensorType.INT4, TensorType.INT2
 
 
 def multiplies_bytes(layer: HybridLayer) -> bool:
-    """Return whether `plan_scaled_tiles` can compute this layer (constant weights) on this processor."""
+    """Return whether `plan_scaled_tiles` (byte products) can compute this layer (constant weights) on this processor."""
     weights, size = layer.weights, layer.block_size
     if not has_byte_products() or layer.activation not in CLAMPS or not layer.channels or not layer.batches:
         return False

@@ -28,13 +28,13 @@ _ROW_BYTES = 28
 
 
 class Finishing(Row):
-    """Parameters of a kernel's output stage: what becomes of its sums (bias, rescaling, clamp). See `emitting.vectors.Finish`.
+    """Parameters of a kernel's output stage, applied to its sums: bias, rescaling, clamp. See `emitting.vectors.Finish`.
 
     Attributes:
         bits: the bits of an output: 32 for floats, 8 or 16 for integers.
         rounding: one of `library.rounding`'s constants.
         table: the values per channel, as `Finish` reads them.
-        channels: the entries of a row of the table, more than there are channels.
+        channels: the entries of a row of the table: the channels, padded.
         bounds: (smallest output, largest output, zero point).
     """
 
@@ -70,8 +70,8 @@ def float_finishing(
 
 
 def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[], Array] | None = None) -> Finishing | str:
-    """Return the output stage of integer sums: a constant layer's requantization; a sentence that says why not, if the numbers of
-    some channel are too large for it.
+    """Return the output stage of integer sums, a constant layer's requantization; or, if some channel's numbers are too large for
+    it, a sentence that says so.
 
     Args:
         layer: the layer's parameters.

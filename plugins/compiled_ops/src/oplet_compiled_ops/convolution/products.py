@@ -185,7 +185,7 @@ def plan_tiles(
         windows: the windows over the input.
         filters: the number of filters.
         rows: returns the weights, (filters, values of a window).
-        finishing: returns the output stage: what becomes of the sums (bias, rescaling, clamp).
+        finishing: returns the output stage, applied to the sums: bias, rescaling, clamp.
         integer: whether bytes are multiplied; otherwise floats are, and integers are converted to floats.
         pad: the value of the padding.
         source: the input; None for the node's first one.
@@ -261,8 +261,7 @@ def plan_stamps(
     bias: Tensor | None,
     activation: ActivationFunctionType = ActivationFunctionType.NONE,
 ) -> Bind:
-    """Plan a float TRANSPOSE_CONV without overlap (stride = kernel): a matrix product, whose results are then copied to their
-    places.
+    """Plan a float TRANSPOSE_CONV with stride = kernel size (no overlap): a matrix product, whose results are copied to their positions.
 
     Args:
         context: the kernel's context.

@@ -96,7 +96,7 @@ def plan_sum(subtracts: bool) -> PlanQuantized:
 
 
 def plan_product(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
-    """Plan a quantized MUL node of the operands `found`; `before` returns steps to run first, which expand operands."""
+    """Plan a quantized MUL node, given its operands; `before` returns steps that run first and expand operands."""
     large, small, how, exchanged = found
     first, second = (tensor.zero_point for tensor in (node.inputs[::-1] if exchanged else node.inputs))
     output, factors = node.outputs[0], node.prepared

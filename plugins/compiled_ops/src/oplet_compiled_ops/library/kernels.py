@@ -48,7 +48,7 @@ class Kernel:
 
     Attributes:
         name: the name of its machine code in the libraries.
-        is_member: whether it was made by a function that `family` decorates.
+        is_member: whether it is one of a family: made by a function that `family` decorates.
     """
 
     def __init__(self, function: Callable[..., Any], signature: str, fastmath: bool | set[str] = False) -> None:
@@ -64,7 +64,7 @@ class Kernel:
 
     @property
     def exists(self) -> bool:
-        """Whether the library has the kernel."""
+        """Whether the library has machine code for the kernel."""
         try:
             self.entry()
         except MissingKernelError:
@@ -87,7 +87,7 @@ class Kernel:
 
     @property
     def address(self) -> int | None:
-        """The address of the machine code; None if nobody has asked for it yet."""
+        """The address of the machine code; None if it was not loaded yet."""
         return None if self._entry is None else self._entry.address
 
     def compiled(self) -> Callable[..., Any]:
@@ -139,7 +139,7 @@ class Entry:
 
     @property
     def pointers(self) -> list[int]:
-        """The slots that are addresses or may be: of arrays, and integers, but no lengths and no floats."""
+        """The indices of argument slots that may hold addresses: of arrays, and integers, but not lengths or floats."""
         found, at = [], 0
         for (_, ndim), is_float in zip(self._kinds, self._floats):
             if not is_float:

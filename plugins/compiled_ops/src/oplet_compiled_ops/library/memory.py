@@ -70,6 +70,6 @@ def flat(array: Array) -> Array:
 
 
 def words_at(where: int, count: int) -> Array:
-    """Return a view, as an int64 array, of `count` words of memory from the address `where` on."""
+    """Return an int64 array that is a view of `count` 64-bit words of memory at the address `where`."""
     memory: Any = (ctypes.c_int64 * count).from_address(where)
     return np.frombuffer(memory, np.int64)

@@ -38,7 +38,7 @@ class Jobs(Row):
         run: runs jobs, given the address of three words: the thread pool, the array of the jobs' addresses, and their number.
         team: the address of the thread pool's memory.
         addresses: the addresses of the jobs.
-        helpers: the worker threads that share the jobs.
+        helpers: the worker threads that take part in the jobs.
         crew: the thread pool.
         failures: how the node may fail.
         kept: objects whose memory the jobs use, and which the function keeps alive.
@@ -54,7 +54,7 @@ class Jobs(Row):
 
 
 class Crew(Protocol):
-    """The thread pool's interface for graphs of jobs; a protocol, as its class is in `team`, which imports this module."""
+    """Protocol: the thread pool as the fusion of functions uses it, to avoid a circular import of `team`."""
 
     address: int
 
@@ -66,13 +66,13 @@ class Crew(Protocol):
         """Allocate memory for a job; return its address."""
 
     def give_back(self, jobs: list[int]) -> None:
-        """Free the memory of jobs, given by their addresses, that nobody will run again."""
+        """Free the memory of jobs, given by their addresses; they must not run again."""
 
     def take_list(self, count: int) -> int:
         """Allocate memory for a graph of up to `count` jobs; return its address."""
 
     def give_back_list(self, count: int, graph: int) -> None:
-        """Free the memory of the graph of `count` jobs at the address `graph`, which nobody will run again."""
+        """Free the memory of the graph of `count` jobs at the address `graph`; it must not run again."""
 
 
 def mark(thunk: Any, jobs: Jobs) -> Thunk:

@@ -16,7 +16,7 @@ def contents(path: str) -> Mapping[str, Any] | None:
     """Return the parts and models of a bundle, as the hook `open_bundle` does; None for a file of another kind.
 
     Raises:
-        ModelError: it is damaged.
+        ModelError: the bundle is damaged.
     """
     with open(path, "rb") as file:
         head = file.read(len(litertlm.MAGIC))

@@ -24,13 +24,13 @@ _LINEAR_ATTENTION = 5
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is chosen.
+    """Parameters of sampling the next token.
 
     Attributes:
         top_k: the number of most likely tokens to draw from; 0 for all.
-        top_p: the share of probability to draw from; 0 is the most likely token alone.
-        temperature: what the logits are divided by; 0 is the most likely token alone.
-        seed: the seed of the draws; None for another one in each process.
+        top_p: the cumulative probability of the most likely tokens to draw from; 0 for the most likely token alone.
+        temperature: the divisor of the logits; 0 for the most likely token alone.
+        seed: the seed of the random generator; None for an unpredictable one.
     """
 
     top_k: int = 1
@@ -41,7 +41,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Affixes:
-    """What comes before and after a message of one role."""
+    """Prefix and suffix that a prompt puts around a message of one role."""
 
     prefix: str = ""
     suffix: str = ""
@@ -49,7 +49,7 @@ class Affixes:
 
 @dataclass
 class Metadata:
-    """What a bundle says of its language model."""
+    """Metadata of a bundle's language model: special tokens, stop sequences, message affixes, sampling, chat template."""
 
     start: Token | None = None
     stops: list[Token] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Metadata:
 
 @dataclass(frozen=True)
 class StateBuffer:
-    """A buffer that a step leaves to the next: the names of it in signatures, and what is known of its kind."""
+    """A state tensor (such as a KV cache) that each step passes to the next: its names in the signatures, kind and axis of tokens."""
 
     prefill_input: str = ""
     prefill_output: str = ""
@@ -74,23 +74,23 @@ class StateBuffer:
 
     @property
     def is_recurrent(self) -> bool:
-        """Whether it has no place for each token, so that a token cannot be taken back."""
+        """Whether the state has no entry for each token (linear attention), so that tokens cannot be removed from it."""
         return self.kind == _LINEAR_ATTENTION
 
 
 @dataclass(frozen=True)
 class ExecutorMetadata:
-    """What a bundle says of how its model is run."""
+    """Metadata of a bundle on running its model: the state buffers, and the window of local attention (0 for none)."""
 
     states: tuple[StateBuffer, ...] = ()
     window: int = 0
 
 
 def read_metadata(data: bytes) -> Metadata:
-    """Return the metadata in an LlmMetadata message, or in the LlmParameters of MediaPipe's bundles.
+    """Parse an LlmMetadata message, or the LlmParameters message of MediaPipe's bundles.
 
     Raises:
-        ModelError: it is damaged.
+        ModelError: the message is damaged.
     """
     found = list(fields(data))
     if any(
@@ -141,10 +141,10 @@ def _of_parameters(found: Sequence[tuple[int, int | bytes]]) -> Metadata:
 
 
 def read_executor_metadata(data: bytes) -> ExecutorMetadata:
-    """Return what an ExecutorMetadata message says.
+    """Parse an ExecutorMetadata message.
 
     Raises:
-        ModelError: it is damaged.
+        ModelError: the message is damaged.
     """
     states: list[StateBuffer] = []
     window = 0

@@ -15,10 +15,10 @@ _MOST_FIELDS, _MOST_TABLES, _LONGEST = 1 << 14, 256, 4096
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the fields of a Protocol Buffers message: number, and an unsigned integer for a varint or bytes for all else.
+    """Yield the fields of a Protocol Buffers message as (number, value), the value an unsigned integer for a varint, else bytes.
 
     Raises:
-        ModelError: it is no message.
+        ModelError: the bytes are no message.
     """
     try:
         yield from protobuf.fields(data, _MOST_FIELDS)
@@ -27,11 +27,11 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 class Table:
-    """A table of a FlatBuffer.
+    """Reader of a table in a FlatBuffer.
 
     Args:
         data: the FlatBuffer.
-        at: where the table lies; None for the root.
+        at: the table's offset in the FlatBuffer; None for the root table.
 
     Raises:
         ModelError: there is no table.
@@ -46,17 +46,17 @@ class Table:
             raise _damaged(vtable)
 
     def number(self, field: int, kind: str, default: int = 0) -> int:
-        """Return a field that is an integer of this kind (a letter of `struct`)."""
+        """Return the value of an integer field by its id; `kind` is its type, a format character of `struct`."""
         place = self._place(field)
         return self._number(kind, place) if place else default
 
     def table(self, field: int) -> Table | None:
-        """Return a field that is a table; None if it is absent."""
+        """Return the table in a field, by the field's id; None if absent."""
         place = self._place(field)
         return Table(self._data, place + self._number("I", place)) if place else None
 
     def tables(self, field: int) -> list[Table]:
-        """Return a field that is a vector of tables, of which there are 256 at most; an empty list if it is absent."""
+        """Return the vector of tables in a field, at most the first 256; an empty list if absent."""
         found = self._vector(field, 4)
         if found is None:
             return []
@@ -67,7 +67,7 @@ class Table:
         return [Table(self._data, place + self._number("I", place)) for place in places]
 
     def text(self, field: int) -> str:
-        """Return a field that is a string, of which the first 4096 bytes are read; "" if it is absent."""
+        """Return the string in a field, at most its first 4096 bytes; "" if absent."""
         start, count = self._vector(field, 1) or (0, 0)
         return self._data[start : start + min(count, _LONGEST)].decode("utf-8", "replace")
 

@@ -24,10 +24,10 @@ Span = tuple[int, int]
 
 
 def model_of(data: bytes) -> tuple[str, str]:
-    """Return the names of the model and the version.
+    """Return the model's name and version from an encoded ModelInferRequest of gRPC.
 
     Raises:
-        Refusal: the bytes are no message, or have more fields than one can.
+        Refusal: the bytes are no message, or have too many fields.
     """
     found = {_NAME: b"", _VERSION: b""}
     for field, kind, (start, end) in _fields(data, (0, len(data))):
@@ -45,7 +45,7 @@ def check_message(data: bytes, inputs: Mapping[str, TensorSpec], outputs: int) -
         outputs: the number of its outputs.
 
     Raises:
-        Refusal: it has more inputs or asks for more outputs than the model has, or a tensor has more elements than its shape says.
+        Refusal: the message has more inputs or asks for more outputs than the model has, or a tensor has more elements than its shape.
         TensorError: a tensor states a type or shape that the model's input does not take.
     """
     tensors: list[Span] = []

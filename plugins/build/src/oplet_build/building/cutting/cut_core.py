@@ -94,7 +94,7 @@ raise ImportError("{module} is not in the build '{distribution}', which has what
 def cut_core(
     kernels: Mapping[str, bytes], *, package: str, distribution: str, version: str, program: bool, custom_options: bool
 ) -> dict[str, bytes]:
-    """Return the source files of the trimmed core, by path.
+    """Return the source files, by path, of the core reduced to what these kernels need.
 
     Args:
         kernels: files of the kernels' package by path; what their modules import from oplet is kept.
@@ -133,7 +133,7 @@ def cut_core(
 
 
 def core_packages(files: Iterable[str]) -> list[str]:
-    """Return the top-level packages of this project that files of a trimmed core belong to, `oplet` first."""
+    """Return the top-level packages, `oplet` first, that the files (paths) of a trimmed core belong to."""
     return sorted({path.partition("/")[0] for path in files} & PACKAGES.keys())
 
 

@@ -32,17 +32,17 @@ _NOTICE = "# Changed by oplet build.\n"
 
 @dataclass
 class CutPackage:
-    """A package of kernels that was cut out of installed packages.
+    """A package of kernels that were extracted from installed packages.
 
     Attributes:
         name: the package's name in Python.
         needs: the ops that it was made for.
         kernels: the kernels that it has for these ops.
-        sources: the pip packages that it was cut out of, sorted by name.
+        sources: the pip packages that the kernels come from, sorted by name.
         files: the package's files, by path.
         modules: for each path in `files` that is a kept module, the module's name in its source package.
         external: the top-level modules of other packages that it imports.
-        passed_over: packages that come first for an op and yet were not taken, and why.
+        passed_over: packages that precede the taken one for an op, and why they were not taken.
         libraries: for each path in `files` that is a compiled library, the pip package that it comes from.
     """
 
@@ -67,7 +67,7 @@ def cut_kernels(
     prefer: Preference = Preference(),  # noqa: B008 (frozen)
     models: Sequence[Model] = (),
 ) -> CutPackage:
-    """Cut the kernels of some ops, with all that they import, out of the installed packages.
+    """Extract the kernels of some ops, with everything that they import, from the installed packages.
 
     Args:
         needs: the ops, with their versions and tensor types.
@@ -79,7 +79,7 @@ def cut_kernels(
         models: the models of the needs. A kernel that fails to prepare their nodes does not replace one with more requirements.
 
     Raises:
-        BuildError: the name cannot be used, or a package cannot be cut.
+        BuildError: the name is invalid, or a package's code cannot be extracted.
         OpNotFoundError, UnresolvedOpError: no installed package has a kernel for an op.
     """
     _check_name(name)

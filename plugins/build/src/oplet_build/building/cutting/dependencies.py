@@ -29,7 +29,7 @@ _RESOURCES = ("importlib.resources", "importlib_resources", "pkgutil")
 
 @dataclass(eq=False)
 class ReachedModule:
-    """A module of which the extracted kernels need something.
+    """A module that extracted kernels depend on.
 
     Attributes:
         module: the parsed module.
@@ -43,11 +43,11 @@ class ReachedModule:
 
 
 class DependencyClosure:
-    """The modules and statements that kernels depend on, directly or not, from the roots that `require` adds.
+    """The modules and statements that kernels need, directly or not: the dependency closure of the roots that `require` adds.
 
     Args:
-        packages: the packages to cut from; imports from other packages become requirements.
-        shake: leave out statements that are not needed; otherwise modules are kept whole.
+        packages: the packages to extract code from; imports from other packages become requirements.
+        shake: leave out statements that are not needed (tree shaking); otherwise modules are kept whole.
         uses: how the models' nodes use their ops (input types, sparsity); None for any use.
         uses_of: uses by the nodes of single kernels, by the name of the kernel's module.
     """
@@ -94,10 +94,10 @@ class DependencyClosure:
         return "__doc__" in self._texts
 
     def require(self, name: str, attribute: str = "") -> None:
-        """Add a root: an attribute of a module ("NAME", "NAME.part") with its dependencies; the whole module if none is named.
+        """Add a root and its dependencies: the attribute ("NAME" or "NAME.part") of the module `name`, or "" for the whole module.
 
         Raises:
-            BuildError: a dependency cannot be cut: it is a compiled module, or it reads files that the source does not name.
+            BuildError: a dependency cannot be extracted: it is a compiled module, or it reads files that the source does not name.
         """
         self._reach(name)
         self._attribute(name, tuple(attribute.split(".")) if attribute else ())

@@ -44,11 +44,11 @@ class Statement:
     """A top-level statement; an import of several names counts as several statements.
 
     Attributes:
-        node: the statement's syntax tree; of an import of several names, an import of one of them.
+        node: the statement's syntax tree; for an import of several names, an import of one of them.
         origin: the statement of the file that it comes from.
         binds: names that it binds in the module.
         uses: names that it uses, each with the attribute chains that are looked up in it.
-        imports: what it imports, inside functions too.
+        imports: the imports in it, also inside functions.
         strings: its string constants.
         effect: whether it has side effects besides binding names.
     """

@@ -184,9 +184,7 @@ def pair_of(context: Context, node: Node) -> tuple[Operands, Callable[[], Sequen
 
 
 def seen(tensor: Tensor, bits: str | None = None) -> Any:
-    """Return a tensor's values as a flat array, as kernels read it: viewed as the dtype `bits`; if that is None as they are, BOOL
-    as bytes.
-    """
+    """Return a tensor's values as a flat array for kernels: viewed as the dtype `bits`, or if that is None in its own (BOOL as bytes)."""
     array = flat(tensor.data)
     return array.view("u1" if bits is None else bits) if bits or tensor.type is TensorType.BOOL else array
 

@@ -17,7 +17,7 @@ __all__ = ["read_array", "read_candidate", "read_trial", "written", "written_arr
 
 
 def written(value: Candidate | Trial) -> dict[str, Any]:
-    """Convert a candidate or trial to a JSON object."""
+    """Convert a candidate or trial (its measurement) to a JSON object."""
     return asdict(value)
 
 
