@@ -10,7 +10,7 @@ __all__ = ["Meter", "charge", "checkpoint", "current_meter", "foresee", "swap_me
 
 
 class Meter(Protocol):
-    """The limits of a run. All threads of a run share one meter and may call it at the same time."""
+    """Protocol: checks a run's deadline, memory limit and cancellation, and raises where one is over; all threads of a run share it."""
 
     def check(self) -> None:
         """Raise if the run was cancelled or exceeded its deadline."""

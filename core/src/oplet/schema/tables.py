@@ -30,7 +30,7 @@ class BlockwiseQuantization(Table):
 
 
 class MultiAxisQuantization(Table):
-    """Scales along several axes; `scales` and `zero_points` are tensor indices."""
+    """Quantization along several axes (`quantized_dimensions`); `scales` and `zero_points` are the indices of tensors with them."""
 
     scales: int = int32(0)
     zero_points: int = int32(1)

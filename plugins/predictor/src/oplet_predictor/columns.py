@@ -261,7 +261,7 @@ class Collected:
         self._rows: list[Array] | None = None
 
     def put(self, row: int, value: Array) -> None:
-        """Store the row in an output's value as row number `row`; rows must come in ascending order."""
+        """Store an output's `value` for one row, batch dimension included, as row number `row`; rows must come in ascending order."""
         value = self._column.row_of(value)
         array = self._array
         if array is None and self._rows is None:

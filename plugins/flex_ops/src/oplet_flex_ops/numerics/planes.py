@@ -55,8 +55,8 @@ class Plane(NamedTuple):
                 yield row, column, (_every(self.height, row), _every(self.width, column))
 
     def valid(self) -> Iterator[tuple[tuple[slice, slice], Array]]:
-        """Yield for each filter tap the slices of the padded map that it reads, and a mask of the windows in which that is no
-        padding.
+        """Yield for each filter tap the (row, column) slices of the padded map that it reads, and a mask of the output windows, True
+        where the tap reads the map and not padding.
         """
         for row, column, part in self.taps():
             within = [

@@ -53,7 +53,7 @@ class Normalizer:
         self.own = re.compile(b"|".join(map(re.escape, reversed(own)))) if own else None
 
     def text(self, text: bytes) -> tuple[bytes, list[int]]:
-        """Normalize a text; return it, and the offset in the original of each of its bytes and of its end."""
+        """Normalize a text; return the result, and for each of its bytes, and for its end, the offset in the original text."""
         at = 0
         if self._merge:
             while at < len(text):

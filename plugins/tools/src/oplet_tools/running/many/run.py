@@ -41,7 +41,7 @@ FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "pa
 
 
 class Reporter(Protocol):
-    """Protocol: receives messages while rows are run."""
+    """Protocol: receives notices, warnings, failures and progress while a model runs many rows of inputs."""
 
     def notify(self, notice: Notice) -> None:
         """Report what was done to an input's value, such as clamping."""
