@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,11 +12,12 @@ from oplet.kernels.activations import float_activation_range
 from oplet.kernels.requantization import Requantization, Rounding
 from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.kit.layers import QuantizedLayer
-from oplet_compiled_ops.convolution.thresholds import middle_thresholds
 from oplet_compiled_ops.library.levels import LANES
 from oplet_compiled_ops.library.memory import Array, aligned, padded_rows
 from oplet_compiled_ops.library.rounding import AWAY, CLAMPED, FLOOR, NEAREST, NEAREST_ABOVE
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.kit.layers import QuantizedLayer
 
 __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
 
@@ -153,6 +155,8 @@ def _scaling(requantizer: Requantization, kind: np.dtype, largest: float) -> _Sc
             above, below = np.where(constant, steps, above), np.where(constant, steps, below)
         served |= constant
         hard = np.flatnonzero(held & ~served & (rounding != AWAY and kind.itemsize == 1))
+        if len(hard):
+            from oplet_compiled_ops.convolution.thresholds import middle_thresholds  # here, as few layers have such channels
         for start in range(0, len(hard), _AT_ONCE):
             checkpoint()
             some = hard[start : start + _AT_ONCE]

@@ -19,11 +19,10 @@ from oplet.records import Row
 from oplet_compiled_ops.library.kernels import MissingKernelError
 from oplet_compiled_ops.library.memory import Array, words_at
 from oplet_compiled_ops.overriding import Thunk
-from oplet_compiled_ops.shaping.copying import COPY, COPY_WORDS, copy_arguments
+from oplet_compiled_ops.shaping import COPY, COPY_WORDS, copy_arguments
 from oplet_compiled_ops.threads.failing import Failure, with_failures
 from oplet_compiled_ops.threads.graphs import Task, Work, links, tasks
 from oplet_compiled_ops.threads.jobs import CHAIN, GRAPH_WORDS, HEAD_WORDS, JOB_WORDS, LINK_WORDS, RUN_GRAPH
-from oplet_compiled_ops.threads.loops import LOOP, rounds
 
 __all__ = ["JOINER", "Crew", "Jobs", "mark"]
 
@@ -148,6 +147,8 @@ class _Joiner:
         return store_thunks(runs, places, arrays)
 
     def loop(self, loop: Loop) -> Callable[[int, bool], int] | None:
+        from oplet_compiled_ops.threads.loops import LOOP, rounds  # here, as few models have loops
+
         pieces: tuple[Sequence[Any], ...] = [loop.before], loop.condition, loop.body, [loop.step], [loop.after]
         lists = [_addresses(thunks) for thunks in pieces]
         if any(int(words_at(where, HEAD_WORDS)[4]) > 1 for where in (*lists[1], *lists[2])):
