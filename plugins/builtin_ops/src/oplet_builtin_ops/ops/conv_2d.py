@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +20,8 @@ from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.windows import window_axis
 from oplet.schema.options import Conv2DOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
+from oplet_builtin_ops.layers import remark
 from oplet_builtin_ops.layers.convolution import Products, filter_matrices, plan_products
-from oplet_builtin_ops.layers.float_layer import FloatFinish
-from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.program import Call, run_calls, run_program
 from oplet_builtin_ops.layers.quantized_layer import (
     QuantizedLayer,
@@ -32,7 +32,9 @@ from oplet_builtin_ops.layers.quantized_layer import (
 )
 from oplet_builtin_ops.layers.weights import ensure_bias, transposed
 from oplet_builtin_ops.layers.windows import Strip, Windows
-from oplet_builtin_ops.layers.xnnpack_claims import follows_claim, remark
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 _HYBRID_WEIGHTS = (TensorType.INT8, TensorType.INT4, TensorType.INT2, TensorType.UINT8)
@@ -109,6 +111,8 @@ def _matrices(
 
 
 def _bind_float(node: Node, products: Products) -> Thunk:
+    from oplet_builtin_ops.layers.float_layer import FloatFinish  # here, as compiled kernels serve most of them
+
     source, weights = node.inputs[:2]
     bias = node.optional_input(2)
     if weights.is_constant and products.windows.count > 4:
@@ -181,6 +185,10 @@ def _quantized_calls(node: Node, products: Products, layer: QuantizedLayer) -> I
 def _plan_hybrid(
     context: Context, node: Node, windows: Windows, groups: int, options: Conv2DOptions
 ) -> tuple[Products, HybridLayer]:
+    # Imported here, as many models have no such layers.
+    from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+    from oplet_builtin_ops.layers.xnnpack_claims import follows_claim
+
     source, weights = node.inputs[:2]
     bias = node.optional_input(2)
     filters = weights.shape[0]

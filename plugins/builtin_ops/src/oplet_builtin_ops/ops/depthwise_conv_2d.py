@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,10 +21,9 @@ from oplet.kernels.requantization import Rounding
 from oplet.kernels.windows import window_axis
 from oplet.schema.options import DepthwiseConv2DOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
+from oplet_builtin_ops.layers import remark
 from oplet_builtin_ops.layers.convolution import Products, plan_products
 from oplet_builtin_ops.layers.depthwise import Taps, plan_taps
-from oplet_builtin_ops.layers.float_layer import FloatFinish
-from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.program import Call, run_anew, run_calls, run_program
 from oplet_builtin_ops.layers.quantized_layer import (
     QuantizedLayer,
@@ -35,7 +34,9 @@ from oplet_builtin_ops.layers.quantized_layer import (
 )
 from oplet_builtin_ops.layers.weights import ensure_bias
 from oplet_builtin_ops.layers.windows import Strip, Windows
-from oplet_builtin_ops.layers.xnnpack_claims import remark
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 
 _SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 #: The axis of the filters along which output channels are.
@@ -64,7 +65,7 @@ def prepare(context: Context, node: Node) -> None:
     layer = _layer(context, node, filters, options)
     compute = layer.compute if layer is not None else TensorType.FLOAT32
     in_place = output.type == TensorType.FLOAT32 and compute == TensorType.FLOAT32
-    by_image = isinstance(layer, HybridLayer)
+    by_image = layer is not None and source.type == TensorType.FLOAT32  # a hybrid layer
     plan: Products | Taps
     if channels == 1:
         windows = Windows(source.shape[0], height, width, 1)
@@ -97,6 +98,8 @@ def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DO
         ensure_bias(bias, filters, TensorType.FLOAT32)
         if weights.type == TensorType.FLOAT32:
             return None
+        from oplet_builtin_ops.layers.hybrid_layer import HybridLayer  # here, as many models have no such layers
+
         layer = HybridLayer(node, source, weights, bias, _CHANNELS, True, activation, source.shape[0])
         layer.add_scratch(context)
         return layer
@@ -126,10 +129,12 @@ def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DO
 def bind(context: Context, node: Node) -> Thunk:
     if not node.outputs[0].size:
         return run_calls([])
+    plan: Products | Taps
+    layer: QuantizedLayer | HybridLayer | None
     plan, layer = node.prepared
     if isinstance(layer, QuantizedLayer):
         return layer.thunk(lambda: _quantized_calls(node, plan, layer))
-    if isinstance(layer, HybridLayer):
+    if layer is not None:
         return layer.thunk(lambda: _hybrid_calls(node, plan, layer))
     return _bind_float(node, plan)
 
@@ -146,6 +151,8 @@ def _arranged(node: Node, plan: Products | Taps, rows: Array, dtype: Any) -> Arr
 
 
 def _bind_float(node: Node, plan: Products | Taps) -> Thunk:
+    from oplet_builtin_ops.layers.float_layer import FloatFinish  # here, as compiled kernels serve most of them
+
     source, weights = node.inputs[:2]
     bias, output = node.optional_input(2), node.outputs[0]
     fixed = weights.is_constant and (bias is None or bias.is_constant)
