@@ -14,116 +14,44 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType
 from oplet.kernels.arrays import Array, Thunk
-from oplet.kernels.operands import ensure_operands, ensure_same_type
-from oplet.kernels.requantization import Rounding
-from oplet.kernels.windows import window_axis
 from oplet.schema.options import DepthwiseConv2DOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers import remark
+from oplet_builtin_ops.layers.checked_convolution import SOURCES
+from oplet_builtin_ops.layers.checked_depthwise import CHANNELS, check_depthwise
 from oplet_builtin_ops.layers.convolution import Products, plan_products
 from oplet_builtin_ops.layers.depthwise import Taps, plan_taps
 from oplet_builtin_ops.layers.program import Call, run_anew, run_calls, run_program
-from oplet_builtin_ops.layers.quantized_layer import (
-    QuantizedLayer,
-    channel_scales,
-    ensure_bias_scale,
-    ensure_symmetric,
-    rounding_of,
-)
-from oplet_builtin_ops.layers.weights import ensure_bias
+from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 from oplet_builtin_ops.layers.windows import Strip, Windows
 
 if TYPE_CHECKING:
     from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 
-_SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
-#: The axis of the filters along which output channels are.
-_CHANNELS = 3
-
 
 def prepare(context: Context, node: Node) -> None:
-    ensure_operands(node, 2, optional=1)
-    source, weights = node.inputs[:2]
-    output = node.outputs[0]
-    options = node.options(DepthwiseConv2DOptions)
-    ensure_type(source, *_SOURCES)
-    ensure_same_type(source, output)
-    ensure(source.ndim == 4, lambda: f"{source} must have 4 dimensions.")
-    fits = weights.ndim == 4 and weights.shape[0] == 1
-    ensure(fits, lambda: f"the filters {weights} must have shape [1, height, width, channels].")
-    _, rows, columns, filters = weights.shape
-    channels = source.shape[3]
-    ensure(
-        channels > 0 and filters > 0 and filters % channels == 0,
-        lambda: f"{weights} has {filters} filters, which is no multiple of the {channels} channels of {source}.",
-    )
-    height = window_axis("h", options.padding, source.shape[1], rows, options.stride_h, options.dilation_h_factor)
-    width = window_axis("w", options.padding, source.shape[2], columns, options.stride_w, options.dilation_w_factor)
-    context.resize_tensor(output, (source.shape[0], height.out, width.out, filters))
-    layer = _layer(context, node, filters, options)
+    windows, channels, filters, layer = check_depthwise(context, node)
+    source = node.inputs[0].type
     compute = layer.compute if layer is not None else TensorType.FLOAT32
-    in_place = output.type == TensorType.FLOAT32 and compute == TensorType.FLOAT32
-    by_image = layer is not None and source.type == TensorType.FLOAT32  # a hybrid layer
+    in_place = source == TensorType.FLOAT32 and compute == TensorType.FLOAT32
+    by_image = layer is not None and not isinstance(layer, QuantizedLayer)
+    if layer is not None and not isinstance(layer, QuantizedLayer):
+        layer.add_scratch(context)
     plan: Products | Taps
     if channels == 1:
-        windows = Windows(source.shape[0], height, width, 1)
+        windows = Windows(windows.batch, windows.height, windows.width, 1)
         plan = plan_products(
-            context, node, windows, filters, source=source.type, compute=compute, in_place=in_place, by_image=by_image
+            context, node, windows, filters, source=source, compute=compute, in_place=in_place, by_image=by_image
         )
     else:
-        windows = Windows(source.shape[0], height, width, filters)
         plan = plan_taps(
-            context,
-            node,
-            windows,
-            filters // channels,
-            source=source.type,
-            compute=compute,
-            in_place=in_place,
-            by_image=by_image,
+            context, node, windows, filters // channels, source=source, compute=compute, in_place=in_place, by_image=by_image
         )
     if isinstance(layer, QuantizedLayer):
         layer.add_scratch(context, plan.longest * filters, plan.lanes)
     node.prepared = plan, layer
-
-
-def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DOptions) -> QuantizedLayer | HybridLayer | None:
-    """Check types and quantization; return the plan of a layer with integer weights, None for float weights."""
-    source, weights = node.inputs[:2]
-    bias, output, activation = node.optional_input(2), node.outputs[0], options.fused_activation_function
-    if source.type == TensorType.FLOAT32:
-        ensure_type(weights, TensorType.FLOAT32, TensorType.INT8)
-        ensure_bias(bias, filters, TensorType.FLOAT32)
-        if weights.type == TensorType.FLOAT32:
-            return None
-        from oplet_builtin_ops.layers.hybrid_layer import HybridLayer  # here, as many models have no such layers
-
-        layer = HybridLayer(node, source, weights, bias, _CHANNELS, True, activation, source.shape[0])
-        layer.add_scratch(context)
-        return layer
-    zero_point = 0
-    if source.type == TensorType.UINT8:
-        zero_point = weights.zero_point
-        ensure_type(weights, TensorType.UINT8)
-        ensure_bias(bias, filters, TensorType.INT32)
-    else:
-        # The converter writes int16 filters if the model computes them.
-        ensure_type(weights, TensorType.INT8, TensorType.INT4, *([source.type] if source.type == TensorType.INT16 else []))
-        if source.type == TensorType.INT16:
-            ensure_symmetric(source, output)
-        # LiteRT takes INT64 alone for int16; other tools, and CONV_2D of its own, write INT32 too.
-        ensure_bias(bias, filters, TensorType.INT32, *([TensorType.INT64] if source.type == TensorType.INT16 else []))
-    scales = channel_scales(source, weights, output, filters, _CHANNELS, narrow=source.type == TensorType.UINT8)
-    if source.type == TensorType.UINT8:
-        ensure_bias_scale(source, weights, bias, output)
-    # Only LiteRT's optimized kernel supports 4-bit weights.
-    rounding = Rounding.UP if weights.type == TensorType.INT4 and source.type == TensorType.INT8 else rounding_of(source, bias)
-    as_int8 = weights.type == TensorType.INT16
-    return QuantizedLayer(
-        node, source, weights, bias, output, _CHANNELS, scales, rounding, activation, zero_point, as_int8=as_int8
-    )
 
 
 def bind(context: Context, node: Node) -> Thunk:
@@ -171,7 +99,7 @@ def _bind_float(node: Node, plan: Products | Taps) -> Thunk:
 def _quantized_calls(node: Node, plan: Products | Taps, layer: QuantizedLayer) -> Iterator[Call]:
     requantizer = layer.requantizer()
     arranged = _arranged(node, plan, layer.rows(), np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
-    output = layer.output.data.reshape(-1, layer.weights.shape[_CHANNELS])
+    output = layer.output.data.reshape(-1, layer.weights.shape[CHANNELS])
 
     def finish(strip: Strip, block: Array) -> list[Call]:
         return layer.finish(requantizer, block, output[strip.start : strip.stop], strip.lane)
@@ -193,4 +121,4 @@ def _hybrid_calls(node: Node, plan: Products | Taps, layer: HybridLayer) -> Iter
     return chain(layer.quantize(factors), plan.calls(layer.quantized.data, np.float32(0), arranged, output, finish_strip))
 
 
-REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_SOURCES, remark=remark), 0, 1, mixed=True)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=SOURCES, remark=remark), 0, 1, mixed=True)
