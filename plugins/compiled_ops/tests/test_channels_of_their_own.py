@@ -22,6 +22,7 @@ from oplet.schema.options import (
     FullyConnectedOptions,
     TransposeConvOptions,
 )
+from oplet_compiled_ops.convolution import output_stage
 from oplet_compiled_ops.convolution.thresholds import middle_thresholds
 from oplet_compiled_ops.library.levels import has_byte_products
 from oplet_testing import Spec, invoke, one_op_model
@@ -137,6 +138,34 @@ def test_one_channel_of_its_own_keeps_no_layer_from_its_kernel(agree: Callable[.
     made = layer(op, ["usual", kind, "usual", "usual"], np.random.default_rng(4), 16, ActivationFunctionType.RELU)
     assert is_compiled(made[0])
     agree(made[0], [made[1]])
+
+
+@pytest.mark.parametrize("op", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+@pytest.mark.parametrize("kinds", [["usual"], ["power of two"], ["usual", "fine"], ["large"], ["usual", "no scale"]])
+def test_bounds_of_all_channels_together_give_the_same_numbers_as_those_of_each(
+    monkeypatch: pytest.MonkeyPatch, op: str, kinds: list[str]
+) -> None:
+    short, taken = output_stage._plain_scaling, []
+
+    def compared(layer: Any, kind: Any, largest: float, low: int) -> Any:
+        found = short(layer, kind, largest, low)
+        wanted = output_stage._scaling(layer.requantizer(), kind, largest)
+        if found is not None:
+            assert not isinstance(wanted, str)
+            assert found.rounding == wanted.rounding
+            for one, other in zip(found[1:], wanted[1:]):
+                np.testing.assert_array_equal(one, other)
+        taken.append(found is not None)
+        return found
+
+    monkeypatch.setattr(output_stage, "_plain_scaling", compared)
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        content, _ = layer(op, kinds * 4, random, int(random.integers(1, 64)), CLAMPS[seed % 3])
+        Interpreter(model_content=content).allocate_tensors()
+    assert len(taken) == 12
+    if "fine" not in kinds:
+        assert any(taken) == (kinds[-1] in ("usual", "power of two"))
 
 
 @pytest.mark.skipif(not has_byte_products(), reason="sums of float32 are exact up to 2**24 only")

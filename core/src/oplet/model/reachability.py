@@ -64,7 +64,8 @@ def reached(roots: Iterable[int], count: int, called: Callable[[int], Iterable[i
         index = waiting.pop()
         if index not in seen and 0 <= index < count:
             seen.add(index)
-            waiting.extend(called(index))
+            if len(seen) < count:
+                waiting.extend(called(index))
     return seen
 
 
@@ -79,9 +80,9 @@ def called_subgraphs(root: tables.Model) -> set[int]:
 
 
 def _calls(subgraph: tables.SubGraph) -> Iterator[int]:
-    for node in subgraph.operators or []:
-        yield from named_subgraphs(node.builtin_options)
-        yield from named_subgraphs(node.builtin_options_2)
+    rows = as_lazy_tables(subgraph.operators)
+    for options in chain(rows.column("builtin_options"), rows.column("builtin_options_2")):
+        yield from named_subgraphs(options)
 
 
 def subgraph_fields(node: tables.Operator) -> Iterator[tuple[Table, str]]:

@@ -58,6 +58,7 @@ class MergedResolver(OpResolver):
         self._preference = preference
         self._choices: dict[tuple[Op, int], _Choice] = {}
         self._loaded: dict[tuple[Op, int], Registration] = {}
+        self._orders: dict[tuple[Op, int], tuple[ResolverEntry, ...]] = {}
 
     def find_op(self, op: Op | int, version: int) -> Registration | None:
         """Return the registration that serves `op` in this version; None if there is none.
@@ -76,7 +77,10 @@ class MergedResolver(OpResolver):
         found = self.find_op(op, version)
         if found is not None:
             yield found
-            for entry in islice(self.in_order(op, version), 1, None):
+            key = op_key(op), version
+            if key not in self._orders:
+                self._orders[key] = tuple(islice(self.in_order(op, version), 1, None))
+            for entry in self._orders[key]:
                 yield entry.load(version)
 
     def in_order(self, op: Op | int, version: int) -> Iterator[ResolverEntry]:

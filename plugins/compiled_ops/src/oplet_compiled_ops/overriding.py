@@ -12,6 +12,7 @@ REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32]])
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from oplet import Allocation, Context, Node, NodeLimits, Registration, Tensor, TensorType, charge, decline
 from oplet.errors import LimitError, PrepareError
@@ -30,6 +31,8 @@ _ITEM = 4
 Bind = Callable[[], Thunk]
 #: Declines a node, or returns.
 Check = Callable[[Context, Node], None]
+#: Checks a node, and returns what `plan` reads of it.
+Prepare = Callable[[Context, Node], Any]
 #: Chooses the nodes that a kernel computes with its own.
 Fuses = Callable[[Node, Sequence[Node]], Sequence[Node]]
 
@@ -44,6 +47,7 @@ def override(
     limits: NodeLimits,
     early: Check | None = None,
     fuses: Fuses | None = None,
+    check: Prepare | None = None,
 ) -> Registration:
     """Build a registration that serves the nodes for which `plan` finds a compiled kernel, and declines the others.
 
@@ -61,6 +65,8 @@ def override(
         fuses: chooses, of the nodes that produce a node's inputs, those that the kernel computes together with it (see
             `Registration`); they must have a numpy kernel (`has_numpy_kernel`). `plan` finds them in `node.absorbed`, prepared.
             None for no fusion.
+        check: makes the checks of the numpy kernel's `prepare` in its place, sets the output's shape and returns what `plan` finds as
+            `node.prepared`. It saves the time of planning what numpy would do.
     """
 
     def prepare(context: Context, node: Node) -> None:
@@ -70,10 +76,10 @@ def override(
         if early is not None:
             early(context, node)
         try:
-            for each in (*node.absorbed, node):
-                numpys = builtin if each is node else _numpy_kernel(each)
-                if numpys is not None:
-                    each.prepared = _prepared_twin(context, each, numpys).prepared  # `plan` reads it
+            for each in node.absorbed:
+                if (numpys := _numpy_kernel(each)) is not None:
+                    each.prepared = _prepared_by(numpys, context, each)  # `plan` reads it
+            node.prepared = _prepared_by(builtin, context, node) if check is None else check(context, node)
             node.prepared = plan(context, node)
         except MissingKernelError as error:
             _let_go(node)
@@ -113,11 +119,11 @@ def _numpy_kernel(node: Node) -> Registration | None:
     return None if kernel is None or kernel.prepare is None else _OVERRIDDEN.get(kernel.prepare)
 
 
-def _prepared_twin(context: Context, node: Node, kernel: Registration) -> Node:
+def _prepared_by(kernel: Registration, context: Context, node: Node) -> Any:
     twin = node.twin(kernel)
     if kernel.prepare is not None:
         kernel.prepare(context, twin)
-    return twin
+    return twin.prepared
 
 
 def needs_threads(context: Context, node: Node) -> None:

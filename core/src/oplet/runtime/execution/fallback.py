@@ -49,9 +49,10 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
     if reason := _refusal(node):
         fall_back(context, node, reason)
         return False
-    if node.providers is not None and not node.providers.started:
+    providers = node.providers
+    if providers is not None and not providers.started:
         initialize(context, [node])
-        node.providers.start()
+        providers.start()
     return True
 
 

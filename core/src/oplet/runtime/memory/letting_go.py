@@ -31,12 +31,13 @@ def let_go(subgraph: Subgraph, node: Node, position: int, readers_of: Callable[[
     """
     if subgraph.delegated.kernels:
         return
-    for tensor in (tensor for reader in (node, *node.absorbed) for tensor in reader.inputs):
-        if tensor is None or tensor.allocation is not _COMPUTED or tensor.nbytes < _LARGE:
-            continue
-        is_last = subgraph.last_use.get(tensor.index) == position
-        if is_last and all(_has_read(subgraph, reader, tensor) for reader in readers_of(tensor)):
-            tensor.let_go()
+    for reader in (node, *node.absorbed):
+        for tensor in reader.inputs:
+            if tensor is None or tensor.allocation is not _COMPUTED or tensor.nbytes < _LARGE:
+                continue
+            is_last = subgraph.last_use.get(tensor.index) == position
+            if is_last and all(_has_read(subgraph, each, tensor) for each in readers_of(tensor)):
+                tensor.let_go()
 
 
 def _has_read(subgraph: Subgraph, node: Node, tensor: Tensor) -> bool:

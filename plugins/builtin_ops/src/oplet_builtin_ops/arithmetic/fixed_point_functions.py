@@ -5,18 +5,21 @@ A number with n integer bits is an int32 that counts steps of 2**(n - 31).
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.kernels.fixed_point import rounding_divide_by_pot
 from oplet.kernels.fixed_point import saturating_rounding_doubling_high_mul as product
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Int32s = NDArray[np.int32]
+    Int64s = NDArray[np.int64]
+
 __all__ = ["exp_on_negative_values", "inverse_square_root", "logarithm", "reciprocal"]
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 _ONE: Final = 2**31 - 1
 #: The most numbers for which scalars are faster than an array.

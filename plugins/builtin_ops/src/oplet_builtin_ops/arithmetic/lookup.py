@@ -7,14 +7,16 @@ tflite/kernels/internal/common.h (LUTPopulate, LUTLookup).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip, quantized_range
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "LookupRule",
@@ -28,7 +30,7 @@ __all__ = [
 ]
 
 #: A function from a quantized op's input values to its output values, both int64.
-LookupRule = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+LookupRule = Callable[[Array], Array]
 
 #: The least size for which bytes.translate is faster than np.take, which widens each index to 64 bits.
 _TRANSLATE_FROM: Final = 4096

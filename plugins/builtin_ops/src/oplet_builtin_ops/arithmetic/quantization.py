@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Quantization, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Shape
 from oplet.kernels.fixed_point import ensure_scale, quantized_range
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["channel_parameters", "ensure_quantized", "wraps_large_values"]
 

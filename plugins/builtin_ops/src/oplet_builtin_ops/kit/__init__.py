@@ -6,8 +6,9 @@ the modules of this folder list in `__all__`. All else may change with any versi
 what the numpy kernels of its operators import anyway, so that a model still loads no more than its operators need.
 
     module            what it names                              where it is found
-    convolutions      Products                                   CONV_2D and DEPTHWISE_CONV_2D: `node.prepared`, or its first part
-    layers            QuantizedLayer, HybridLayer, block_scales  CONV_2D and DEPTHWISE_CONV_2D: the second part; in `rows`: `layer`
+    convolutions      Convolution, check_convolution             CONV_2D: what its checks find, without the rest of `prepare`
+    depthwise         check_depthwise                            DEPTHWISE_CONV_2D: the same, a `Convolution` too
+    layers            QuantizedLayer, HybridLayer, block_scales  the `layer` of a `Convolution`, and of those in `rows`
     rows              FloatRows, QuantizedRows, HybridRows       FULLY_CONNECTED: `node.prepared`
     pairs             SumScaling, ProductScaling                 ADD, SUB and MUL of quantized numbers: `node.prepared`
     tables            refuse_below                               SQRT and RSQRT: the error of quantized values below the zero point

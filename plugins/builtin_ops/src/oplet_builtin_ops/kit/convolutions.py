@@ -1,7 +1,7 @@
-"""`Products`, the plan that CONV_2D and DEPTHWISE_CONV_2D prepare: the windows, and the matrix products with the filters."""
+"""The checks of CONV_2D, which a compiled kernel makes in place of the numpy kernel's whole `prepare`, and what they find."""
 
 from __future__ import annotations
 
-from oplet_builtin_ops.layers.convolution import Products
+from oplet_builtin_ops.layers.checked_convolution import Convolution, check_convolution
 
-__all__ = ["Products"]
+__all__ = ["Convolution", "check_convolution"]

@@ -5,7 +5,7 @@ Numerics: PopulateConvolutionQuantizationParams and GetQuantizedConvolutionMulti
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from math import prod
 
 import numpy as np
@@ -37,6 +37,8 @@ __all__ = [
 
 #: The most products per output for which a float64 product of scaled weights is faster than passes that scale the outputs.
 _SHALLOW = 32
+#: Scales of outputs above which no quotient of products of two scales leaves float64's range.
+_TINY = 1e-40
 _LARGEST = {TensorType.INT8: 128, TensorType.UINT8: 255, TensorType.INT16: 32768, TensorType.INT4: 8, TensorType.INT2: 2}
 
 
@@ -58,7 +60,7 @@ def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
     if len(scales) > 1:
         given = quantization.quantized_dimension  # type: ignore[union-attr]
         ensure(given == axis, lambda: f"the scales of {weights} run along dimension {given} and must run along {axis}.")
-    if not (scales.min() >= 0 and scales.max() < np.inf):  # both are false for NaN
+    if not (np.minimum.reduce(scales) >= 0 and np.maximum.reduce(scales) < np.inf):  # both are false for NaN
         bad = ~(np.isfinite(scales) & (scales >= 0))
         ensure(False, f"{weights} has scale {scales[bad][:1]}; scales must be finite and not negative.")
     return np.asarray(scales, np.float32)
@@ -78,10 +80,15 @@ def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: in
     scales = weight_scales(weights, channels, axis)
     if len(scales) > 1:
         ensure_type(source, TensorType.INT8, TensorType.INT16)
-    kind = np.float32 if narrow else np.float64
-    given, wanted = kind(ensure_scale(source)), ensure_scale(output)
-    with np.errstate(all="ignore"):  # with scales of 0, NaN counts as 0
-        factors: Array = (scales.astype(kind) * given).astype(np.float64) / wanted
+    given, wanted = ensure_scale(source), ensure_scale(output)
+    if wanted > _TINY and not narrow:
+        factors = scales.astype(np.float64)
+        factors *= given
+        factors /= wanted
+    else:
+        kind = np.float32 if narrow else np.float64
+        with np.errstate(all="ignore"):  # with scales of 0, NaN counts as 0
+            factors = (scales.astype(kind) * kind(given)).astype(np.float64) / wanted
     return factors if len(factors) == channels else factors.repeat(channels)
 
 
@@ -175,7 +182,6 @@ class QuantizedLayer(Record, frozen=False):
         zero_point: the weights' zero point; 0 if the kernel ignores it, as LiteRT does for int8 weights of convolutions.
         centred: whether the zero point is subtracted from the activations before the product.
         as_int8: whether the weights' bytes are read as int8 whatever their type, as in LiteRT's convolutions.
-        bounds: an upper bound of the sum of the products' magnitudes for each output channel, float64.
         scratch: the requantizer's scratch memory.
         folds: whether the weights are multiplied by the factors before the product, instead of the result afterwards.
     """
@@ -199,19 +205,34 @@ class QuantizedLayer(Record, frozen=False):
         self._requantizer: Requantizer | None = None
         self._sums: Array | None = None
 
+    @cached_property
+    def bounds(self) -> Array:
+        """An upper bound of the sum of the products' magnitudes for each output channel, float64."""
+
         def widths() -> Array:
             if not self.weights.is_constant:
-                channels = self.weights.shape[self.axis]
-                widest = self.weights.size // max(1, channels) * (_LARGEST[self.weights.type] + abs(self.zero_point))
-                return np.full(channels, widest, np.float64)
+                return np.full(self.weights.shape[self.axis], self._widest, np.float64)
             if (rows := self.rows()).dtype != np.int8:
                 return _widths(rows).astype(np.float64)
             self._sums, found = sums_and_widths(rows)
             return found.astype(np.float64)
 
         key = "widths", self.axis, self.zero_point, self.as_int8
-        largest = _LARGEST[self.source.type] + (abs(self.source.zero_point) if self.centred else 0)
-        self.bounds = self.node.cached(key, [self.weights], widths) * largest
+        return self.node.cached(key, [self.weights], widths) * self._largest
+
+    @property
+    def _largest(self) -> int:
+        return _LARGEST[self.source.type] + (abs(self.source.zero_point) if self.centred else 0)
+
+    @property
+    def _widest(self) -> int:
+        depth = self.weights.size // max(1, self.weights.shape[self.axis])
+        return depth * (_LARGEST[self.weights.type] + abs(self.zero_point))
+
+    @property
+    def loose_bound(self) -> int:
+        """What `bound` is at most, as the types and shapes say without the weights."""
+        return self._widest * self._largest
 
     @property
     def bound(self) -> float:
@@ -264,18 +285,27 @@ class QuantizedLayer(Record, frozen=False):
         if self.fixed:  # with its repeated factors, which are large, it is the same for all interpreters of the model
             key = "requantizer", left, self.bound
             sources = [self.weights, self.bias]
-            self._requantizer = self.node.cached(key, sources, lambda: self._new_requantizer(left), shared=True)
+            self._requantizer = self.node.cached(key, sources, self._new_requantizer, shared=True)
             self.scales = self._requantizer.scales
             return self._requantizer
-        return self._new_requantizer(left)
+        return self._new_requantizer()
 
-    def _new_requantizer(self, left: int) -> Requantizer:
+    def _new_requantizer(self) -> Requantizer:
+        offsets = self.offsets()
+        bounds, zero_point = self.bounds + np.absolute(offsets), self.output.zero_point
+        return Requantizer(self.scales, offsets, bounds, zero_point, *self.clamp(), self.rounding)
+
+    def offsets(self) -> Array:
+        """Return what is added to each output channel's sum, int64: the bias, and the correction for the input's zero point."""
+        left = 0 if self.centred else self.source.zero_point
         offsets = self.row_sums() * -left if left else np.zeros(self.weights.shape[self.axis], np.int64)
         if self.bias is not None:
             offsets += self.bias.data.reshape(-1)
-        output = self.output
-        low, high = activation_range(self.activation, output.type, output.scale, output.zero_point)
-        return Requantizer(self.scales, offsets, self.bounds + np.absolute(offsets), output.zero_point, low, high, self.rounding)
+        return offsets
+
+    def clamp(self) -> tuple[int, int]:
+        """Return the smallest and the largest output, after the activation."""
+        return activation_range(self.activation, self.output.type, self.output.scale, self.output.zero_point)
 
     def finish(self, requantizer: Requantizer, block: Array, target: Array, lane: int = 0) -> list[Call]:
         """Return numpy calls that requantize one block of accumulators into `target`."""

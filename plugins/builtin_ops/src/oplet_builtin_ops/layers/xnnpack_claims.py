@@ -10,12 +10,11 @@ tflite/delegates/xnnpack/xnnpack_delegate.cc
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
 from oplet.kernels.activations import CLAMPS
+from oplet.records import Row
 from oplet.schema.enums import BuiltinOperator, Padding
 from oplet.schema.options import BatchMatMulOptions, Conv2DOptions, FullyConnectedOptions, TransposeConvOptions
 from oplet_builtin_ops.layers.blocks import block_size, follow_xnnpack
@@ -30,7 +29,7 @@ _TINIEST = np.finfo(np.float32).tiny
 _MULTIPLES = {TensorType.INT4: 2, TensorType.INT2: 4}
 
 
-class _Places(NamedTuple):
+class _Places(Row):
     """Where a layer has its operands: positions of activations, weights and bias (-1 for no bias)."""
 
     source: int = 0

@@ -7,183 +7,23 @@ tflite/kernels/internal/reference/depthwiseconv_float.h, depthwiseconv_uint8.h a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from itertools import chain
-from typing import Any
-
-import numpy as np
-
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Array, Thunk
-from oplet.kernels.operands import ensure_operands, ensure_same_type
-from oplet.kernels.requantization import Rounding
-from oplet.kernels.windows import window_axis
-from oplet.schema.options import DepthwiseConv2DOptions
+from oplet import Context, Node, Registration
+from oplet.kernels.arrays import Thunk
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
-from oplet_builtin_ops.layers.convolution import Products, plan_products
-from oplet_builtin_ops.layers.depthwise import Taps, plan_taps
-from oplet_builtin_ops.layers.float_layer import FloatFinish
-from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
-from oplet_builtin_ops.layers.program import Call, run_anew, run_calls, run_program
-from oplet_builtin_ops.layers.quantized_layer import (
-    QuantizedLayer,
-    channel_scales,
-    ensure_bias_scale,
-    ensure_symmetric,
-    rounding_of,
-)
-from oplet_builtin_ops.layers.weights import ensure_bias
-from oplet_builtin_ops.layers.windows import Strip, Windows
-from oplet_builtin_ops.layers.xnnpack_claims import remark
-
-_SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
-#: The axis of the filters along which output channels are.
-_CHANNELS = 3
+from oplet_builtin_ops.layers import remark
+from oplet_builtin_ops.layers.checked_convolution import SOURCES
 
 
 def prepare(context: Context, node: Node) -> None:
-    ensure_operands(node, 2, optional=1)
-    source, weights = node.inputs[:2]
-    output = node.outputs[0]
-    options = node.options(DepthwiseConv2DOptions)
-    ensure_type(source, *_SOURCES)
-    ensure_same_type(source, output)
-    ensure(source.ndim == 4, lambda: f"{source} must have 4 dimensions.")
-    fits = weights.ndim == 4 and weights.shape[0] == 1
-    ensure(fits, lambda: f"the filters {weights} must have shape [1, height, width, channels].")
-    _, rows, columns, filters = weights.shape
-    channels = source.shape[3]
-    ensure(
-        channels > 0 and filters > 0 and filters % channels == 0,
-        lambda: f"{weights} has {filters} filters, which is no multiple of the {channels} channels of {source}.",
-    )
-    height = window_axis("h", options.padding, source.shape[1], rows, options.stride_h, options.dilation_h_factor)
-    width = window_axis("w", options.padding, source.shape[2], columns, options.stride_w, options.dilation_w_factor)
-    context.resize_tensor(output, (source.shape[0], height.out, width.out, filters))
-    layer = _layer(context, node, filters, options)
-    compute = layer.compute if layer is not None else TensorType.FLOAT32
-    in_place = output.type == TensorType.FLOAT32 and compute == TensorType.FLOAT32
-    by_image = isinstance(layer, HybridLayer)
-    plan: Products | Taps
-    if channels == 1:
-        windows = Windows(source.shape[0], height, width, 1)
-        plan = plan_products(
-            context, node, windows, filters, source=source.type, compute=compute, in_place=in_place, by_image=by_image
-        )
-    else:
-        windows = Windows(source.shape[0], height, width, filters)
-        plan = plan_taps(
-            context,
-            node,
-            windows,
-            filters // channels,
-            source=source.type,
-            compute=compute,
-            in_place=in_place,
-            by_image=by_image,
-        )
-    if isinstance(layer, QuantizedLayer):
-        layer.add_scratch(context, plan.longest * filters, plan.lanes)
-    node.prepared = plan, layer
+    from oplet_builtin_ops.layers import numpy_depthwise  # here, as compiled kernels serve most of them
 
-
-def _layer(context: Context, node: Node, filters: int, options: DepthwiseConv2DOptions) -> QuantizedLayer | HybridLayer | None:
-    """Check types and quantization; return the plan of a layer with integer weights, None for float weights."""
-    source, weights = node.inputs[:2]
-    bias, output, activation = node.optional_input(2), node.outputs[0], options.fused_activation_function
-    if source.type == TensorType.FLOAT32:
-        ensure_type(weights, TensorType.FLOAT32, TensorType.INT8)
-        ensure_bias(bias, filters, TensorType.FLOAT32)
-        if weights.type == TensorType.FLOAT32:
-            return None
-        layer = HybridLayer(node, source, weights, bias, _CHANNELS, True, activation, source.shape[0])
-        layer.add_scratch(context)
-        return layer
-    zero_point = 0
-    if source.type == TensorType.UINT8:
-        zero_point = weights.zero_point
-        ensure_type(weights, TensorType.UINT8)
-        ensure_bias(bias, filters, TensorType.INT32)
-    else:
-        # The converter writes int16 filters if the model computes them.
-        ensure_type(weights, TensorType.INT8, TensorType.INT4, *([source.type] if source.type == TensorType.INT16 else []))
-        if source.type == TensorType.INT16:
-            ensure_symmetric(source, output)
-        # LiteRT takes INT64 alone for int16; other tools, and CONV_2D of its own, write INT32 too.
-        ensure_bias(bias, filters, TensorType.INT32, *([TensorType.INT64] if source.type == TensorType.INT16 else []))
-    scales = channel_scales(source, weights, output, filters, _CHANNELS, narrow=source.type == TensorType.UINT8)
-    if source.type == TensorType.UINT8:
-        ensure_bias_scale(source, weights, bias, output)
-    # Only LiteRT's optimized kernel supports 4-bit weights.
-    rounding = Rounding.UP if weights.type == TensorType.INT4 and source.type == TensorType.INT8 else rounding_of(source, bias)
-    as_int8 = weights.type == TensorType.INT16
-    return QuantizedLayer(
-        node, source, weights, bias, output, _CHANNELS, scales, rounding, activation, zero_point, as_int8=as_int8
-    )
+    numpy_depthwise.prepare(context, node)
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    if not node.outputs[0].size:
-        return run_calls([])
-    plan, layer = node.prepared
-    if isinstance(layer, QuantizedLayer):
-        return layer.thunk(lambda: _quantized_calls(node, plan, layer))
-    if isinstance(layer, HybridLayer):
-        return layer.thunk(lambda: _hybrid_calls(node, plan, layer))
-    return _bind_float(node, plan)
+    from oplet_builtin_ops.layers import numpy_depthwise
+
+    return numpy_depthwise.bind(context, node)
 
 
-def _arranged(node: Node, plan: Products | Taps, rows: Array, dtype: Any) -> Array:
-    """Return the weights in the layout and type that the plan multiplies, cached if constant."""
-    _, height, width, filters = node.inputs[1].shape
-
-    def make() -> Array:
-        by_tap = np.asarray(rows.T, dtype, order="C")
-        return by_tap[None] if isinstance(plan, Products) else by_tap.reshape(height, width, filters)
-
-    return node.cached(("weights", dtype, type(plan), node.inputs[0].type), [node.inputs[1]], make, shared=True)
-
-
-def _bind_float(node: Node, plan: Products | Taps) -> Thunk:
-    source, weights = node.inputs[:2]
-    bias, output = node.optional_input(2), node.outputs[0]
-    fixed = weights.is_constant and (bias is None or bias.is_constant)
-
-    def calls() -> Iterator[Call]:
-        finish = FloatFinish(
-            None if bias is None else bias.data, fixed, node.options(DepthwiseConv2DOptions).fused_activation_function, node
-        )
-        arranged = weights.data[0] if isinstance(plan, Taps) else weights.data.reshape(1, -1, weights.shape[3])
-        target = output.data.reshape(-1, weights.shape[3])
-        return plan.calls(source.data, np.float32(0), arranged, target, lambda _, block: finish.calls(block))
-
-    return run_program(calls) if fixed else partial(run_anew, calls)
-
-
-def _quantized_calls(node: Node, plan: Products | Taps, layer: QuantizedLayer) -> Iterator[Call]:
-    requantizer = layer.requantizer()
-    arranged = _arranged(node, plan, layer.rows(), np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
-    output = layer.output.data.reshape(-1, layer.weights.shape[_CHANNELS])
-
-    def finish(strip: Strip, block: Array) -> list[Call]:
-        return layer.finish(requantizer, block, output[strip.start : strip.stop], strip.lane)
-
-    return plan.calls(layer.source.data, layer.source.zero_point, arranged, output, finish)
-
-
-def _hybrid_calls(node: Node, plan: Products | Taps, layer: HybridLayer) -> Iterator[Call]:
-    finish = layer.finish()
-    factors = np.empty((layer.batches, layer.channels), np.float32)
-    arranged = _arranged(node, plan, layer.rows(), np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
-    output = node.outputs[0].data.reshape(-1, layer.channels)
-
-    def finish_strip(strip: Strip, block: Array) -> list[Call]:
-        target = output[strip.start : strip.stop]
-        copy: list[Call] = [] if plan.accumulators is None else [(np.copyto, (target, block))]
-        return copy + finish.calls(target, factors[strip.where[0].start])
-
-    return chain(layer.quantize(factors), plan.calls(layer.quantized.data, np.float32(0), arranged, output, finish_strip))
-
-
-REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=_SOURCES, remark=remark), 0, 1, mixed=True)
+REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=SOURCES, remark=remark), 0, 1, mixed=True)

@@ -14,7 +14,7 @@ from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
-from oplet_builtin_ops.layers.xnnpack_claims import remark
+from oplet_builtin_ops.layers import remark
 
 #: Modules that only some nodes need, by the types of their inputs; builds leave out those that no node of their models needs.
 VARIANTS = {

@@ -28,6 +28,8 @@ def _by_name(level: str) -> list[Kernel]:
     found: dict[str, Kernel] = {}
     with using(LEVELS[level]):
         made = [*_of_modules(), *(make(*constants) for make, constants_of in FAMILIES for constants in constants_of())]
+        for kernel in made:
+            kernel.function  # noqa: B018 (made for this level)
     for kernel in made:
         if found.setdefault(kernel.name, kernel) is not kernel:
             raise ValueError(f"Two kernels are named {kernel.name}.")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,14 +13,16 @@ from oplet.kernels.activations import float_activation_range
 from oplet.kernels.requantization import Requantization, Rounding
 from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.kit.layers import QuantizedLayer
-from oplet_compiled_ops.convolution.thresholds import middle_thresholds
 from oplet_compiled_ops.library.levels import LANES
 from oplet_compiled_ops.library.memory import Array, aligned, padded_rows
 from oplet_compiled_ops.library.rounding import AWAY, CLAMPED, FLOOR, NEAREST, NEAREST_ABOVE
 
+if TYPE_CHECKING:
+    from oplet_builtin_ops.kit.layers import QuantizedLayer
+
 __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
 
+_least, _most = np.minimum.reduce, np.maximum.reduce
 #: The most vectors of a panel; panels read the table to their end.
 _WIDEST = 4
 #: Channels whose thresholds are found at a time.
@@ -78,15 +82,16 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[]
         integer: whether sums are int32; else they are float32.
         added: returns one integer per channel to add to its sums, only if `integer`; None for none.
     """
-    requantizer = layer.requantizer()
     kind = layer.output.dtype
-    channels = len(requantizer.factors)
+    channels = len(layer.scales)
     if not channels:
         return "there is nothing to compute."
     rows = _rows(channels)
+    low, high = layer.clamp()
 
     def make() -> tuple[int, Array] | str:
-        found = _scaling(requantizer, kind, 2.0**31 - 1 if integer else 2.0**24)
+        largest = 2.0**31 - 1 if integer else 2.0**24
+        found = _plain_scaling(layer, kind, largest, low) or _scaling(layer.requantizer(), kind, largest)
         if isinstance(found, str):
             return found
         table = aligned((rows * _ROW_BYTES,), np.uint8)
@@ -95,15 +100,14 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[]
         starts[:channels] = found.offsets
         if added is not None:
             starts[:channels] += added()
-        values[:, :channels] = found.factors, found.above, found.below
+        values[0, :channels], values[1, :channels], values[2, :channels] = found.factors, found.above, found.below
         return found.rounding, table
 
-    key = "table of integers", integer, layer.centred, layer.bound, layer.source.type, kind
+    key = "table of integers", integer, layer.centred, layer.source.type, kind
     made = layer.node.cached(key, [layer.weights, layer.bias], make, shared=True)
     if isinstance(made, str):
         return made
-    high = max(requantizer.low, requantizer.high)
-    return Finishing(8 * kind.itemsize, *made, rows, (float(requantizer.low), float(high), float(requantizer.zero_point)))
+    return Finishing(8 * kind.itemsize, *made, rows, (float(low), float(max(low, high)), float(layer.output.zero_point)))
 
 
 class _Scaling(Row):
@@ -114,6 +118,31 @@ class _Scaling(Row):
     factors: Array
     above: Array
     below: Array
+
+
+def _plain_scaling(layer: QuantizedLayer, kind: np.dtype, largest: float, low: int) -> _Scaling | None:
+    """Return what `_scaling` returns where bounds for all channels together show that all sums are exact; None where they do not.
+
+    Most layers of bytes are such. It takes a tenth of the time.
+    """
+    if layer.rounding is not Rounding.DOUBLE or kind.itemsize != 1:
+        return None
+    offsets = layer.offsets()
+    limit = layer.loose_bound + max(int(_most(offsets)), -int(_least(offsets)))
+    least, most = math.frexp(_least(layer.scales)), math.frexp(_most(layer.scales))
+    fractions, shifts = np.frexp(layer.scales)
+    multipliers = np.floor(fractions * 2.0**31 + 0.5)
+    # Nothing wraps around, no channel is scaled by nothing, and a scaled sum is less than half of `limit`.
+    if not (least[0] > 0 and _most(multipliers) < 2.0**31 and limit <= largest and most[1] < 0):
+        return None
+    # A difference of scaled sums is a multiple of the unit 2**(shift - 31), which the outputs, or the sums, are few enough for.
+    first = least[1]
+    if not (first >= -11 or (first >= -20 and limit + 2 ** (1 - first) <= 2**21)):
+        return None
+    units = np.ldexp(2.0**-31, shifts)
+    hairs, nudges = units * 0.5, units * 2.0**30
+    rounding = NEAREST_ABOVE if low >= layer.output.zero_point else NEAREST
+    return _Scaling(rounding, offsets, multipliers * units, hairs + nudges, hairs - nudges)
 
 
 def _scaling(requantizer: Requantization, kind: np.dtype, largest: float) -> _Scaling | str:
@@ -153,6 +182,8 @@ def _scaling(requantizer: Requantization, kind: np.dtype, largest: float) -> _Sc
             above, below = np.where(constant, steps, above), np.where(constant, steps, below)
         served |= constant
         hard = np.flatnonzero(held & ~served & (rounding != AWAY and kind.itemsize == 1))
+        if len(hard):
+            from oplet_compiled_ops.convolution.thresholds import middle_thresholds  # here, as few layers have such channels
         for start in range(0, len(hard), _AT_ONCE):
             checkpoint()
             some = hard[start : start + _AT_ONCE]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,17 +16,17 @@ from oplet.kernels.activations import CLAMPS
 from oplet.kernels.windows import Axis, Windows2D
 from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.kit.layers import QuantizedLayer
-from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer
-from oplet_compiled_ops.convolution.input_padding import pad_kernel
+from oplet_compiled_ops.convolution import FEWER_ROWS, pad_kernel, product_kernel
 from oplet_compiled_ops.convolution.output_stage import Finishing, float_finishing, quantized_finishing
-from oplet_compiled_ops.convolution.tiles import FEWER_ROWS, product_kernel
 from oplet_compiled_ops.library.levels import LANES, adds_128, has_byte_products, tile_rows
 from oplet_compiled_ops.library.memory import Array, address, aligned
 from oplet_compiled_ops.overriding import Bind, Thunk, charge_constant
-from oplet_compiled_ops.shaping.copying import COPY, copy_arguments
+from oplet_compiled_ops.shaping import COPY, copy_arguments
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each, grid
 from oplet_compiled_ops.threads.team import Step, ready, thunk
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.kit.layers import QuantizedLayer
 
 __all__ = ["Layout", "layout_of", "panel_vectors", "panels_of", "plan_quantized_tiles", "plan_stamps", "plan_tiles"]
 
@@ -318,5 +318,7 @@ def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer
     finish = quantized_finishing(layer, integer, added)
     filters = layer.weights.shape[layer.axis]
     if isinstance(finish, str):
+        from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer  # here, as few models have such layers
+
         return plan_direct_layer(context, node, Geometry(*windows, 1, filters), layer, finish)
     return plan_tiles(context, node, windows, filters, layer.rows, lambda: finish, integer=integer, pad=pad)

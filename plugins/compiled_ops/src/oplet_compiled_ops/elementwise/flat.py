@@ -6,18 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from oplet import Context, Node, Tensor
-from oplet_compiled_ops.elementwise.plain.broadcasting import Operands, Repetition, repetition
 from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.library.memory import Array, address, flat
 from oplet_compiled_ops.overriding import Bind
-from oplet_compiled_ops.shaping.copying import AXES, COPY, SIZES, copy_arguments
+from oplet_compiled_ops.shaping import AXES, COPY, SIZES, copy_arguments
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each
 from oplet_compiled_ops.threads.team import Step, ready, thunk
+
+if TYPE_CHECKING:
+    from oplet_compiled_ops.elementwise.plain.broadcasting import Operands
 
 __all__ = ["plan_flat", "tabled", "worth_sharing"]
 
@@ -75,6 +77,11 @@ def tabled(context: Context, node: Node) -> tuple[Operands, Callable[[], list[St
     With the operands (see `Operands`) comes a function that returns the steps that make these copies, to run first; (None, None)
     if the output is empty or too large, or if an operand has more axes, or other numbers, than the copying kernel takes.
     """
+    from oplet_compiled_ops.elementwise.plain.broadcasting import (  # here, as nodes of one operand have none
+        Repetition,
+        repetition,
+    )
+
     output = node.outputs[0]
     if not 0 < output.size <= _TABLE or output.ndim > AXES or any(tensor.dtype.itemsize not in SIZES for tensor in node.inputs):
         return None, None

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, NodeLimits, decline, ensure
+from oplet import Context, Node, NodeLimits, TensorType, decline, ensure
 from oplet.kernels.windows import Windows2D
 from oplet.schema.options import DepthwiseConv2DOptions
-from oplet_builtin_ops.kit.layers import QuantizedLayer
+from oplet_builtin_ops.kit.depthwise import check_depthwise
 from oplet_builtin_ops.ops.depthwise_conv_2d import REGISTRATION as BUILTIN
 from oplet_compiled_ops.convolution.depthwise import plan_depthwise
-from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer
 from oplet_compiled_ops.convolution.edges import absorbed_border, border_to_absorb
 from oplet_compiled_ops.convolution.output_stage import Finishing, float_finishing, quantized_finishing
 from oplet_compiled_ops.library.memory import Array
@@ -25,18 +24,19 @@ def plan(context: Context, node: Node) -> Bind:
     bias = node.optional_input(2)
     if weights.sparsity is not None:
         decline("its weights are sparse.")
-    products_or_taps, layer = node.prepared
-    plain: Windows2D = products_or_taps.windows
-    _, rows, columns, filters = weights.shape
-    windows = Windows2D(plain.batch, plain.height, plain.width, filters)
+    windows: Windows2D
+    windows, _, filters, layer = node.prepared
+    _, rows, columns, _ = weights.shape
     finish: Finishing | str = ""
     if layer is None:
         finish = float_finishing(node, bias, filters, node.options(DepthwiseConv2DOptions).fused_activation_function)
-    elif isinstance(layer, QuantizedLayer):
+    elif source.type is not TensorType.FLOAT32:
         finish = quantized_finishing(layer, False)
     if isinstance(finish, str):
         ensure(not node.absorbed, finish or "its kernel reads no border that is not there.")
-        geometry = Geometry(plain.batch, plain.height, plain.width, 1, source.shape[3], filters)
+        from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer  # here, as few models have such layers
+
+        geometry = Geometry(windows.batch, windows.height, windows.width, 1, source.shape[3], filters)
         return plan_direct_layer(context, node, geometry, layer, finish)
 
     def taps() -> Array:
@@ -54,4 +54,4 @@ def plan(context: Context, node: Node) -> Bind:
     return plan_depthwise(context, node, source, windows, filters // source.shape[3], taps, finish, float(pad))
 
 
-REGISTRATION = override(BUILTIN, plan, NodeLimits(constant=[1, 2]), fuses=border_to_absorb)
+REGISTRATION = override(BUILTIN, plan, NodeLimits(constant=[1, 2]), fuses=border_to_absorb, check=check_depthwise)

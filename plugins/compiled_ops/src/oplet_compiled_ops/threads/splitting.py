@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition
 from oplet_compiled_ops.threads.jobs import MOST_PARTS
+
+if TYPE_CHECKING:
+    from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition
 
 __all__ = ["WORTH_VALUES", "Many", "Range", "cut", "cut_pair", "each", "grid", "in_turn", "slots", "together"]
 

@@ -36,7 +36,7 @@ from oplet_compiled_ops.library.kernels import Entry, Kernel
 from oplet_compiled_ops.library.memory import Array, aligned
 from oplet_compiled_ops.library.opening import c_function
 from oplet_compiled_ops.overriding import Thunk
-from oplet_compiled_ops.shaping.copying import COPY
+from oplet_compiled_ops.shaping import COPY
 from oplet_compiled_ops.threads.jobs import (
     BOX,
     CHAIN,

@@ -1,0 +1,128 @@
+"""What CONV_2D checks before it plans how to compute: types, shapes and quantization; compiled kernels begin there, too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet.kernels.operands import ensure_operands, ensure_same_type
+from oplet.kernels.windows import window_axis
+from oplet.records import Row
+from oplet.schema.options import Conv2DOptions
+from oplet_builtin_ops.layers.quantized_layer import (
+    QuantizedLayer,
+    channel_scales,
+    ensure_bias_scale,
+    ensure_symmetric,
+    rounding_of,
+)
+from oplet_builtin_ops.layers.weights import ensure_bias
+from oplet_builtin_ops.layers.windows import Windows
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+
+__all__ = ["SOURCES", "Convolution", "check_convolution"]
+
+SOURCES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
+_HYBRID_WEIGHTS = (TensorType.INT8, TensorType.INT4, TensorType.INT2, TensorType.UINT8)
+
+
+class Convolution(Row):
+    """A checked convolution, whose output has its shape.
+
+    Attributes:
+        windows: the windows over the input.
+        groups: the groups of channels, which are convolved separately.
+        filters: output channels.
+        layer: the numbers of a layer with integer weights; None where all are floats.
+    """
+
+    windows: Windows
+    groups: int
+    filters: int
+    layer: QuantizedLayer | HybridLayer | None
+
+
+def check_convolution(context: Context, node: Node) -> Convolution:
+    """Check a CONV_2D and set its output's shape; raises EnsureError where it cannot be computed."""
+    # The bias may be left out (-1), but its position must be there.
+    ensure(len(node.inputs) == 3, f"the number of inputs is {len(node.inputs)}, it must be 3.")
+    ensure_operands(node, 2, optional=1)
+    source, weights = node.inputs[:2]
+    bias, output = node.optional_input(2), node.outputs[0]
+    options = node.options(Conv2DOptions)
+    ensure_type(source, *SOURCES)
+    ensure_same_type(source, output)
+    ensure(source.ndim == 4, lambda: f"{source} must have 4 dimensions.")
+    ensure(weights.ndim == 4, lambda: f"the filters {weights} must have 4 dimensions.")
+    filters, rows, columns, depth = weights.shape
+    channels = source.shape[3]
+    ensure(filters > 0 and depth > 0, lambda: f"the filters {weights} must not be empty.")
+    ensure(
+        channels > 0 and channels % depth == 0,
+        lambda: f"{source} has {channels} channels, which is no multiple of the {depth} that the filters {weights} take.",
+    )
+    groups = channels // depth
+    ensure(filters % groups == 0, lambda: f"{weights} has {filters} filters, which cannot be split into {groups} groups.")
+    windows = Windows(
+        source.shape[0],
+        window_axis("h", options.padding, source.shape[1], rows, options.stride_h, options.dilation_h_factor),
+        window_axis("w", options.padding, source.shape[2], columns, options.stride_w, options.dilation_w_factor),
+        channels,
+    )
+    context.resize_tensor(output, (source.shape[0], windows.height.out, windows.width.out, filters))
+    if source.type != TensorType.FLOAT32:
+        return Convolution(windows, groups, filters, _quantized(node, filters, options))
+    if weights.type == TensorType.FLOAT32:
+        ensure_bias(bias, filters, TensorType.FLOAT32)
+        return Convolution(windows, groups, filters, None)
+    return Convolution(windows, groups, filters, _hybrid(context, node, windows, groups, options))
+
+
+def _quantized(node: Node, filters: int, options: Conv2DOptions) -> QuantizedLayer:
+    source, weights = node.inputs[:2]
+    bias, output = node.optional_input(2), node.outputs[0]
+    if source.type == TensorType.UINT8:
+        ensure_type(weights, TensorType.UINT8)
+        ensure_bias(bias, filters, TensorType.INT32)
+    else:
+        # The converter writes int16 filters if the model computes them.
+        ensure_type(weights, TensorType.INT8, TensorType.INT4, *([source.type] if source.type == TensorType.INT16 else []))
+        ensure_symmetric(weights)
+        if source.type == TensorType.INT16:
+            ensure_symmetric(source, output)
+            ensure_bias(bias, filters, TensorType.INT32, TensorType.INT64)
+        else:
+            ensure_bias(bias, filters, TensorType.INT32)
+    scales = channel_scales(source, weights, output, filters, 0, narrow=source.type == TensorType.UINT8)
+    if source.type == TensorType.UINT8:
+        ensure_bias_scale(source, weights, bias, output)
+    rounding, activation = rounding_of(source, bias), options.fused_activation_function
+    as_int8 = weights.type == TensorType.INT16
+    return QuantizedLayer(
+        node, source, weights, bias, output, 0, scales, rounding, activation, weights.zero_point, as_int8=as_int8
+    )
+
+
+def _hybrid(context: Context, node: Node, windows: Windows, groups: int, options: Conv2DOptions) -> HybridLayer:
+    # Imported here, as many models have no such layers.
+    from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+    from oplet_builtin_ops.layers.xnnpack_claims import follows_claim
+
+    source, weights = node.inputs[:2]
+    bias = node.optional_input(2)
+    filters = weights.shape[0]
+    ensure_type(weights, TensorType.FLOAT32, *_HYBRID_WEIGHTS)
+    ensure_bias(bias, filters, TensorType.FLOAT32)
+    # LiteRT gives the activations a zero point only if each channel has its own scale.
+    scales = weights.quantization.scales if weights.quantization is not None else np.empty(0)
+    per_channel = weights.type != TensorType.UINT8 and bool((scales != scales[:1]).any())
+    even, batches = follows_claim(context, node), source.shape[0]
+    if even and groups == 1 and weights.shape[1:3] == (1, 1) and (options.stride_h, options.stride_w) == (1, 1):
+        # XNNPACK makes it a FULLY_CONNECTED, which quantizes pixel by pixel, unless it only scales numbers.
+        batches = windows.count if filters + source.shape[3] > 2 else batches
+    asymmetric, activation = per_channel or groups > 1, options.fused_activation_function
+    return HybridLayer(node, source, weights, bias, 0, asymmetric, activation, batches, even)
