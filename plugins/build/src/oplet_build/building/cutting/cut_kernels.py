@@ -149,7 +149,9 @@ class _Sources:
         """
         packages = self._packages(chosen)
         modules = {kernel.module for kernel in chosen}
-        uses_of = {module: _together(self._uses[kernel.key] for kernel in chosen if kernel.module == module) for module in modules}
+        uses_of = {
+            module: _together(self._uses[kernel.key] for kernel in chosen if kernel.module == module) for module in modules
+        }
         while True:
             closure = DependencyClosure(packages, self._shake, self._everything, uses_of, self._read)
             for kernel in chosen:

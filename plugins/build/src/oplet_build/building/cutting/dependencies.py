@@ -355,7 +355,7 @@ def _rebinds(module: Module, name: str) -> bool:
     """Return whether a name is bound more than once in a module; arguments and local variables of that name count too."""
     stored = 0
     for statement in module.statements:
-        for node in ast.walk(statement.node):
+        for node in syntax_nodes(statement.node):
             stored += isinstance(node, ast.arg) and node.arg == name
             stored += isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
     return stored > 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-__all__ = ["syntax_nodes"]
+__all__ = ["statement_lists", "syntax_nodes"]
 
 
 def syntax_nodes(node: ast.AST) -> Iterator[ast.AST]:
@@ -18,3 +18,17 @@ def syntax_nodes(node: ast.AST) -> Iterator[ast.AST]:
                 nodes += [each for each in value if isinstance(each, ast.AST)]
             elif isinstance(value, ast.AST):
                 nodes.append(value)
+
+
+def statement_lists(tree: ast.AST) -> Iterator[tuple[ast.AST, list[ast.stmt]]]:
+    """Yield all lists of statements below a syntax node, each with the node that holds it, outer ones first.
+
+    The caller may change a list; the statements that are left in it are followed. Expressions hold no statements and are passed over.
+    """
+    holders = [tree]
+    for holder in holders:
+        for value in vars(holder).values():
+            if isinstance(value, list) and value and isinstance(value[0], (ast.stmt, ast.ExceptHandler, ast.match_case)):
+                if isinstance(value[0], ast.stmt):
+                    yield holder, value
+                holders += value
