@@ -22,6 +22,8 @@ __all__ = ["DependencyClosure", "ReachedModule", "ReadModules"]
 #: Modules by name, for each set of packages and what is known of their sources: whether classes are plain, whether annotations are read.
 ReadModules = dict[tuple[frozenset[str], bool, bool], dict[str, Module]]
 
+#: Functions that import a module by its name.
+_IMPORTERS = ("import_module", "__import__")
 #: A statement with such a pattern looks for modules, not for data files.
 _SOURCE_PATTERN = "*.py"
 #: Modules whose functions read data files of a package.
@@ -276,9 +278,10 @@ class DependencyClosure:
             found = package.reference(text) if package is not None else None
             if found is not None and not text.endswith("."):
                 self.require(*found)
-        for node in syntax_nodes(statement.node):
-            if isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
-                self._import_by_name(reached, node)
+        if any(name in reached.module.text for name in _IMPORTERS):
+            for node in syntax_nodes(statement.node):
+                if isinstance(node, ast.Call) and _called(node) in _IMPORTERS:
+                    self._import_by_name(reached, node)
 
     def _import_by_name(self, reached: ReachedModule, node: ast.Call) -> None:
         text = _text_of(reached.module, node.args[0]) if node.args else None

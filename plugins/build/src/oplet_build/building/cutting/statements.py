@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 
 from oplet_build.building.cutting.purity import HARMLESS_MODULES, Purity
+from oplet_build.building.cutting.syntax import statement_lists, syntax_nodes
 from oplet_build.building.cutting.variants import VARIANTS, Variant, read_variants
-from oplet_build.building.cutting.syntax import syntax_nodes
 from oplet_build.building.error import BuildError
 
 __all__ = ["SPECIAL_ANNOTATIONS", "Chain", "Import", "Module", "Statement", "imported_module", "read_module"]
@@ -68,7 +68,7 @@ class Statement:
     @cached_property
     def imports(self) -> list[Import]:
         """What it imports, inside functions too."""
-        inner = (self.node,) if self.is_import else syntax_nodes(self.node)
+        inner = [self.node] if self.is_import else [node for _, body in statement_lists(self.node) for node in body]
         return [i for node in inner if isinstance(node, (ast.Import, ast.ImportFrom)) for i in self.reader.imports(node)]
 
     @property

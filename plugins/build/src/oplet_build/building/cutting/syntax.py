@@ -1,11 +1,14 @@
-"""Walks through syntax trees, which take most of a build's time."""
+"""Walks through syntax trees and copies of them, which take most of a build's time."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeVar
 
-__all__ = ["statement_lists", "syntax_nodes"]
+__all__ = ["copied", "statement_lists", "syntax_nodes"]
+
+_Node = TypeVar("_Node", bound=ast.AST)
 
 
 def syntax_nodes(node: ast.AST) -> Iterator[ast.AST]:
@@ -32,3 +35,15 @@ def statement_lists(tree: ast.AST) -> Iterator[tuple[ast.AST, list[ast.stmt]]]:
                 if isinstance(value[0], ast.stmt):
                     yield holder, value
                 holders += value
+
+
+def copied(node: _Node) -> _Node:
+    """Return a copy of a syntax node with copies of all below it."""
+    new = type(node)()
+    for name, value in vars(node).items():
+        if isinstance(value, list):
+            value = [copied(each) if isinstance(each, ast.AST) else each for each in value]
+        elif isinstance(value, ast.AST):
+            value = copied(value)
+        setattr(new, name, value)
+    return new

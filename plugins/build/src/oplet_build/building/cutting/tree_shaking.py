@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 import re
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
 from oplet_build.building.cutting.statements import SPECIAL_ANNOTATIONS, Module, Statement, imported_module
-from oplet_build.building.cutting.syntax import syntax_nodes
+from oplet_build.building.cutting.syntax import copied, syntax_nodes
 
 __all__ = ["shaken_source"]
 
@@ -39,7 +38,7 @@ def shaken_source(
     for statement in module.statements:
         if statement not in kept:
             continue
-        node = copy.deepcopy(statement.node)
+        node = copied(statement.node)
         if isinstance(node, (ast.Import, ast.ImportFrom)) and statement.origin is last:
             previous = body[-1]
             if isinstance(previous, (ast.Import, ast.ImportFrom)):
