@@ -16,6 +16,9 @@ from oplet_testing.distributions import fake_distribution, installed
 from oplet_tools.tuning.differences import largest_error, output_differences
 from oplet_tools.tuning.tolerances import ModelKind
 
+#: Options of a benchmark whose times do not matter.
+QUICK = ("--num-runs", 3, "--min-secs", 0, "--warmup-min-secs", 0)
+
 #: Custom op Slow, which doubles and takes its time, and an ADD that does so too.
 OPS = """
 import time
@@ -350,7 +353,7 @@ def test_tune_shows_every_way_and_run_takes_the_best(packages, oplet, tmp_path):
     assert ran.code == 0, ran.err
     assert "1 by the delegate quick" in ran.out
     assert "auto chose quick + builtin_ops" in ran.out
-    measured = json.loads(oplet("benchmark", path, "--delegate", "auto", "--num-runs", 3, "--min-secs", 0, "--json").out)
+    measured = json.loads(oplet("benchmark", path, "--delegate", "auto", *QUICK, "--json").out)
     assert measured["choice"].startswith("auto chose quick")
 
 
@@ -373,7 +376,7 @@ def test_what_tune_chose_is_what_auto_takes_wherever_it_is_asked_for(packages, o
         choice = Interpreter(path, experimental_delegates="auto", **settings).choice
         assert (choice.remembered, choice.path) == (True, kept), settings
     for command in ("run", "benchmark"):
-        quick = ["--num-runs", 3, "--min-secs", 0] if command == "benchmark" else ["--no-mmap"]
+        quick = QUICK if command == "benchmark" else ["--no-mmap"]
         assert oplet(command, path, "--delegate", "auto", *quick).code == 0
     assert [str(file) for file in (packages / "choices").iterdir()] == [kept]
     assert os.stat(kept).st_mtime_ns == before
