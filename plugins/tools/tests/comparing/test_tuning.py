@@ -13,6 +13,7 @@ from oplet import Interpreter, ModelBuilder, PluginManager
 from oplet.errors import DelegateLoadError, UnresolvedOpError
 from oplet.model.files.cache_folder import FOLDER_VARIABLE
 from oplet_testing.distributions import fake_distribution, installed
+from oplet_tools.tuning.child.parent import ChildError
 from oplet_tools.tuning.differences import largest_error, output_differences
 from oplet_tools.tuning.tolerances import ModelKind
 
@@ -109,6 +110,16 @@ def packages(tmp_path, monkeypatch):
     monkeypatch.setenv("OPLET_PLUGINS", "builtin_ops,slow,some")
     with installed(site):
         yield tmp_path / "cache"
+
+
+@pytest.fixture
+def measured_here(packages, monkeypatch):
+    """Measures in this process, for tests of what is kept of a measurement: starting a process for each takes most of their time."""
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise ChildError("this test needs none")
+
+    monkeypatch.setattr("oplet_tools.tuning.choice.measure_in_child", refuse)
 
 
 def model_of(op: str, inputs: int = 1) -> bytes:
@@ -216,6 +227,7 @@ def test_kernels_that_replace_built_in_ones_are_left_out_where_they_are_slower(p
     assert set(ways(interpreter)) >= {"builtin_ops", "slow"}
 
 
+@pytest.mark.usefixtures("measured_here")
 def test_a_choice_is_measured_once_for_a_model_and_a_number_of_threads(packages):
     content = model_of("Slow")
     first = opened(content).choice
@@ -228,6 +240,7 @@ def test_a_choice_is_measured_once_for_a_model_and_a_number_of_threads(packages)
     assert not opened(content, "auto:max_error=0.5").choice.remembered
 
 
+@pytest.mark.usefixtures("measured_here")
 def test_a_choice_is_measured_again_when_other_packages_are_installed(packages, monkeypatch):
     content = model_of("Slow")
     opened(content)
@@ -237,6 +250,7 @@ def test_a_choice_is_measured_again_when_other_packages_are_installed(packages, 
     assert str(choice.candidate) == "builtin_ops"
 
 
+@pytest.mark.usefixtures("measured_here")
 def test_a_damaged_file_is_measured_over(packages, caplog):
     content = model_of("Slow")
     path = opened(content).choice.path
@@ -253,6 +267,7 @@ def test_a_damaged_file_is_measured_over(packages, caplog):
     assert opened(content).choice.remembered
 
 
+@pytest.mark.usefixtures("measured_here")
 @pytest.mark.parametrize(
     "planted",
     [
@@ -278,6 +293,7 @@ def test_a_planted_file_chooses_nothing_that_measuring_could_not(packages, caplo
     assert "is damaged" in caplog.text
 
 
+@pytest.mark.usefixtures("measured_here")
 @pytest.mark.parametrize("planted", [{"seconds": "1"}, {"seconds": -1}, {"why": 7}, {"claimed": ["x"]}, {"nodes": None}], ids=str)
 def test_a_planted_file_with_values_of_other_kinds_is_measured_over(packages, planted):
     content = model_of("Slow")
@@ -297,6 +313,7 @@ def test_a_folder_that_cannot_be_written_costs_a_warning_and_no_more(packages, c
     assert "cannot be remembered" in caplog.text
 
 
+@pytest.mark.usefixtures("measured_here")
 def test_a_remembered_delegate_that_fails_now_is_measured_again(packages, monkeypatch, caplog):
     content = model_of("Slow")
     opened(content)
