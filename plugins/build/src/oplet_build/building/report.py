@@ -33,7 +33,7 @@ from oplet_tools.running.pictures import PICTURES_NEED
 
 __all__ = ["BeforeAfter", "Report", "make_report"]
 
-_ROUNDS = 5
+_ROUNDS = 3
 _TIMEOUT = 120
 #: Packages that running a model takes in a build alone, so that they do not count as what it saves.
 _OF_BUILDS = ("oplet_build",)
