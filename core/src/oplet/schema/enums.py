@@ -17,19 +17,17 @@ else:
             return {}
 
         def __new__(meta, name: str, bases: tuple[type, ...], namespace: Any, **options: Any) -> Any:
-            numbers = {}
+            numbers = {key: value for key, value in namespace.items() if value.__class__ is int and key[0] != "_"}
             rest = super().__prepare__(name, bases)
-            for key, value in namespace.items():
-                if value.__class__ is int and key[0] != "_":
-                    numbers[key] = value
-                else:
-                    rest[key] = value
+            for key in namespace:
+                if key not in numbers:
+                    rest[key] = namespace[key]
             made = super().__new__(meta, name, bases, rest, **options)
-            by_name, by_number, new, put = made._member_map_, made._value2member_map_, int.__new__, type.__setattr__
+            by_name, by_number = made._member_map_, made._value2member_map_
             for order, (member, number) in enumerate(numbers.items()):
-                one = new(made, number)
+                one = int.__new__(made, number)
                 one.__dict__.update(_name_=member, _value_=number, __objclass__=made, _sort_order_=order)
-                put(made, member, one)
+                type.__setattr__(made, member, one)
                 by_name[member] = by_number[number] = one
             made._member_names_.extend(numbers)
             return made

@@ -6,12 +6,13 @@ Semantics: https://github.com/openxla/stablehlo/blob/main/docs/spec.md
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from oplet import Tensor, TensorType, ensure
 from oplet.kernels.arrays import Shape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "COMPLEX",

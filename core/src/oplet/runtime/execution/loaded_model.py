@@ -17,6 +17,7 @@ from oplet.runtime.loading import load_subgraph
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.letting_go import weakly
 from oplet.runtime.memory.remembered import remember_plan, take_plan
+from oplet.runtime.memory.stored import stores_plans
 from oplet.runtime.threads.blas import KernelNumpySettings
 from oplet.texts import LONGEST, plain
 
@@ -210,8 +211,10 @@ class LoadedModel:
 
 
 def stored_plans_of(model: Model, manager: PluginManager, prefer: Any) -> StoredPlans | None:
-    """Return the access to the model's plan on disk; None if the plugins cannot be identified in another process, as in builds."""
-    if manager.recipe() is None:
+    """Return the access to the model's plan on disk; None where OPLET_PLANS is "off", or the plugins cannot be identified in another
+    process, as in builds.
+    """
+    if not stores_plans() or manager.recipe() is None:
         return None
     from oplet.runtime.memory.stored.stored_plan import StoredPlans
 

@@ -7,9 +7,9 @@ Numerics: MatrixBatchVectorMultiplyAccumulate in tflite/kernels/internal/referen
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from oplet import Node, Tensor
 from oplet.kernels.arrays import Array
@@ -17,6 +17,9 @@ from oplet.kernels.fixed_point import multiply_by_quantized_multiplier
 from oplet_builtin_ops.layers.program import Call, convert
 from oplet_builtin_ops.layers.quantized_layer import exact_type
 from oplet_builtin_ops.recurrent.recurrent_products import stacked
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["IntegerProduct", "rescale_calls", "shift_calls"]
 

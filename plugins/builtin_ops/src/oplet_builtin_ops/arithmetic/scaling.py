@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Tensor, ensure
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["ensure_zero_point_is_zero", "power_of_two_exponent", "rescaler", "rounding_shift"]
 

@@ -6,18 +6,21 @@ Numerics: tflite/kernels/internal/reference/integer_ops/logistic.h, tanh.h and i
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Tensor, ensure
 from oplet.kernels.fixed_point import int32_of
 from oplet.records import Row
 from oplet_builtin_ops.arithmetic.scaling import power_of_two_exponent
 
-__all__ = ["InputScaling", "input_scaling", "logistic_int16", "tanh_int16"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-Int64s = NDArray[np.int64]
+    Int64s = NDArray[np.int64]
+
+__all__ = ["InputScaling", "input_scaling", "logistic_int16", "tanh_int16"]
 
 
 class InputScaling(Row):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
@@ -19,6 +18,9 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.elementwise.blocks import run_blocks
 from oplet_builtin_ops.layers.program import Call, repeated, run_program
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "PairRule",
@@ -32,7 +34,7 @@ __all__ = [
 ]
 
 #: A function from the values of a quantized op's two inputs, which broadcast, to its output values; all int64.
-PairRule = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
+PairRule = Callable[[Array, Array], Array]
 
 #: A length of rows at which the overhead of a loop is small; longer rows would only take more memory.
 _LONG: Final = 1024

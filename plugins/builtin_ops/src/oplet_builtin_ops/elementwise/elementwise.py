@@ -6,10 +6,9 @@ Numerics: tflite/kernels/elementwise.cc, exp.cc, neg.cc, floor.cc, round.cc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
@@ -19,6 +18,9 @@ from oplet_builtin_ops.arithmetic.lookup import every_value, interpolate, interp
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.elementwise.binary_arithmetic import is_quantized
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "Elementwise",

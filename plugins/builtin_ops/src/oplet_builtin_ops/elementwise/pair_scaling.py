@@ -5,12 +5,16 @@ Numerics: tflite/kernels/internal/reference/integer_ops/add.h and mul.h
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.kernels.arrays import Array
 from oplet.kernels.fixed_point import multiply_by_quantized_multiplier
 from oplet.records import Row
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["ProductScaling", "Share", "SumScaling"]
 

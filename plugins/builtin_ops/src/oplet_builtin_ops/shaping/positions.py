@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Tensor, charge, ensure_fits
 from oplet.kernels.arrays import Array, Shape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["row_finder", "row_positions"]
 

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_fits, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Groups", "combined", "grouped", "segment_reduction", "unsorted_segment_reduction"]
 

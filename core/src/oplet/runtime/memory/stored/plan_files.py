@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_BYTES",
-    "STORE_VARIABLE",
     "PlanFile",
     "PlanName",
     "all_sources",
@@ -45,24 +44,14 @@ __all__ = [
     "keep_plan",
     "note_opened",
     "settings_of",
-    "stores_plans",
 ]
 
 
 #: Sources that were found unchanged, by path, and since when: for so many seconds they are not looked at again, as this process has its code anyway.
 _looked: dict[str, Stamp] = {}
 _since, _SECONDS = 0.0, 1.0
-#: The environment variable that switches stored plans off, with "off".
-STORE_VARIABLE = "OPLET_PLANS"
-
-
 #: A source file as it was: its path, its size in bytes, and the time of its last change in nanoseconds.
 Stamp = tuple[str, int, int]
-
-
-def stores_plans() -> bool:
-    """Return whether plans (prepared models) are cached on disk: unless the environment variable OPLET_PLANS is "off"."""
-    return os.environ.get(STORE_VARIABLE, "").lower() != "off"
 
 
 def settings_of(manager: PluginManager, prefer: Preference) -> str | None:

@@ -34,7 +34,6 @@ from oplet.runtime.memory.stored.plan_files import (
     keep_plan,
     note_opened,
     settings_of,
-    stores_plans,
 )
 from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import TensorType
@@ -69,7 +68,7 @@ class StoredPlans:
         self._manager = manager
         self._name: PlanName | None = None
         self._found: StoredPlan | None = None
-        if stores_plans() and len(model.data) <= MOST_BYTES:
+        if len(model.data) <= MOST_BYTES:
             settings = settings_of(manager, Preference.read(prefer))
             if settings is not None:
                 self._name = PlanName(settings, np.frombuffer(model.data, np.uint8))
