@@ -1,6 +1,6 @@
 """Build the source distribution of every package, and its wheel from that.
 
-usage: python -m scripts.packages FOLDER [--tag TAG] [--only PACKAGE] [--here]
+usage: python -m scripts.packages FOLDER [--tag TAG] [--only PACKAGE ...] [--here]
 
 FOLDER gets two folders: `plugins`, which is published first, and `core`, which has `oplet` itself too. A package with machine code gets one wheel for each platform that
 its `hatch_build.py` lists, cross-compiled by ziglang and, for kernels, numba (`pip install ziglang numba`), which takes an hour on two
@@ -27,7 +27,7 @@ from hatchling.builders.wheel import WheelBuilder
 
 from scripts.requirements import ROOT
 
-__all__ = ["build", "folders", "has_ziglang", "main", "targets", "version"]
+__all__ = ["build", "folders", "has_ziglang", "main", "objects", "targets", "version"]
 
 #: For which platform packages with machine code are built; see their `hatch_build.py`.
 _TARGETS = {"native_ops": "OPLET_NATIVE_TARGET", "compiled_ops": "OPLET_COMPILED_PLATFORM"}
@@ -51,6 +51,11 @@ def targets(folder: Path) -> list[str]:
     """The platforms that a package has wheels for, as ziglang calls them; none for a package without machine code."""
     hook = folder / "hatch_build.py"
     return list(runpy.run_path(str(hook)).get("TARGETS", ())) if hook.exists() else []
+
+
+def objects(folder: Path = ROOT / "plugins" / "compiled_ops") -> Path:
+    """The folder of the object files that a build of a package uses and adds to."""
+    return Path(os.environ.get(_OBJECTS) or folder / "build" / "objects")
 
 
 def has_ziglang() -> bool:
@@ -88,7 +93,7 @@ def build(folder: Path, target: Path, platforms: Sequence[str] = ()) -> list[Pat
         [alone] = Path(scratch).iterdir()
         wheels = []
         variable = _TARGETS.get(folder.name, "")
-        with _environment({_OBJECTS: os.environ.get(_OBJECTS) or str(folder / "build" / "objects")}):
+        with _environment({_OBJECTS: str(objects(folder))}):
             for platform in platforms or [""]:
                 with _environment({variable: platform} if variable and platform else {}):
                     wheels += WheelBuilder(str(alone)).build(directory=str(target), versions=["standard"])
@@ -104,7 +109,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m scripts.packages", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tag", default="")
-    parser.add_argument("--only", default="", metavar="PACKAGE", help="the name of its folder")
+    parser.add_argument("--only", action="append", metavar="PACKAGE", help="the name of its folder; may be repeated")
     parser.add_argument("--here", action="store_true", help="wheels for this platform alone")
     given = parser.parse_args(arguments)
     current = version()
@@ -118,9 +123,10 @@ def main(arguments: list[str] | None = None) -> None:
         )
     if given.tag and not has_ziglang():
         sys.exit("Wheels for other platforms are compiled by ziglang, which is not here: pip install ziglang.")
-    chosen = [folder for folder in folders() if given.only in ("", folder.name)]
-    if not chosen:
-        sys.exit(f"There is no package in a folder {given.only}; there are {', '.join(folder.name for folder in folders())}.")
+    names = [folder.name for folder in folders()]
+    if missing := [name for name in given.only or () if name not in names]:
+        sys.exit(f"There is no package in a folder {missing[0]}; there are {', '.join(names)}.")
+    chosen = [folder for folder in folders() if not given.only or folder.name in given.only]
     for folder in chosen:
         platforms = targets(folder) if has_ziglang() and not given.here else []
         for file in build(folder, given.folder / ("plugins" if folder.parent.name == "plugins" else "core"), platforms):

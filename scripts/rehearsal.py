@@ -1,12 +1,13 @@
 """A rehearsal of a release: build its files, check them, and take a stranger's first steps with them.
 
-usage: python -m scripts.rehearsal FOLDER [--python PYTHON ...] [--steps STEPS ...] [--built]
+usage: python -m scripts.rehearsal FOLDER [--python PYTHON ...] [--steps STEPS ...] [--built] [--objects]
 
 FOLDER gets `dist`, every source distribution and wheel with what goes with them (this platform's wheels; kernels' object files of
-plugins/compiled_ops/build/objects are used), `index`, an index of them in plain files, which is served on this machine while the steps are taken,
-and the log, `rehearsal.json` and `rehearsal.txt`. Each row of steps begins in a fresh virtual environment of each Python, as a user whose home and
-caches are empty; packages of others come from pip's own index. --built takes the files that lie in FOLDER/dist. The exit code is 1 if a
-step failed.
+plugins/compiled_ops/build/objects are used), `again`, the same from a copy of the clone, which must be the same bytes, `index`, an index of `dist`
+in plain files, which is served on this machine while the steps are taken, and the log: `rehearsal.json`, `rehearsal.txt`, and what each file
+holds, `contents.txt`. Each row of steps begins in a fresh virtual environment of each Python, as a user whose home and
+caches are empty; packages of others come from pip's own index. --built takes the files that lie in FOLDER/dist, and builds nothing; --objects
+has the second build use the object files of the first in place of compiling all kernels. The exit code is 1 if a step failed.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
 
-from scripts import packages
+from scripts import contents, packages, reproduced
 from scripts.downstream import writes_apart
 from scripts.fresh_install import fresh_user
 from scripts.requirements import ROOT
 
-__all__ = ["STEPS", "Row", "Stranger", "build", "check", "index", "main", "served", "table", "walk"]
+__all__ = ["STEPS", "Row", "Stranger", "build", "check", "index", "look", "main", "rebuild", "served", "table", "walk"]
 
 _DIGITS = ROOT / "examples" / "digits"
 _PICTURE = _DIGITS / "pictures" / "7.png"
@@ -83,17 +84,49 @@ class Row(NamedTuple):
     said: str = ""
 
 
-def build(dist: Path, only: Sequence[str] = ()) -> None:
-    """Build the source distribution of every package, or of some by their folders' names, and its wheel for this platform."""
+def build(dist: Path, only: Sequence[str] = ()) -> str:
+    """Build the source distribution of every package, or of some by their folders' names, and its wheel for this platform.
+
+    Returns:
+        why a package cannot be built, "" if all are.
+    """
     for folder in packages.folders():
         if not only or folder.name in only:
-            packages.build(folder, dist / ("plugins" if folder.parent.name == "plugins" else "core"))
+            try:
+                packages.build(folder, dist / ("plugins" if folder.parent.name == "plugins" else "core"))
+            except SystemExit as error:  # a build hook's way to say it
+                return f"{folder.name}: {error}"
+    return ""
+
+
+def rebuild(folder: Path, objects: Path | None = None, only: Sequence[str] = ()) -> str:
+    """Build all a second time, into `folder/again`; returns what differs from `folder/dist`, "" for nothing.
+
+    Args:
+        folder: where both lie.
+        objects: kernels' object files to use; all kernels are compiled unless given.
+        only: some packages, by their folders' names.
+    """
+    shutil.rmtree(folder / "again", ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="oplet-again-") as work:
+        failed = reproduced.again(folder / "again", Path(work), only, objects)
+    return failed or "; ".join(reproduced.differences(folder / "dist", folder / "again"))
+
+
+def look(folder: Path) -> str:
+    """Write what each file holds to `folder/contents.txt`; returns what none should, "" for nothing."""
+    files = _files(folder / "dist")
+    (folder / "contents.txt").write_text("\n".join(map(contents.listing, files)), "utf-8")
+    return "; ".join(sentence for file in files for sentence in contents.wrong(file))
+
+
+def _files(dist: Path) -> list[Path]:
+    return [path for path in sorted(dist.glob("*/*")) if path.name.endswith((".whl", ".tar.gz"))]
 
 
 def check(dist: Path) -> str:
     """Check the files as an index would; returns what is wrong, "" for nothing."""
-    files = [str(path) for path in sorted(dist.glob("*/*")) if path.name.endswith((".whl", ".tar.gz"))]
-    done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *_files(dist)], capture_output=True, text=True)
     return "" if done.returncode == 0 else (done.stdout + done.stderr).strip()
 
 
@@ -147,7 +180,9 @@ class Stranger:
         (folder / "home").mkdir()
         (folder / "work").mkdir()
         self._variables = fresh_user(folder / "home")
-        subprocess.run([python, "-m", "venv", str(folder / "venv")], check=True, capture_output=True, env=self._variables)
+        subprocess.run(
+            [python, "-m", "venv", str(folder / "venv")], check=True, capture_output=True, text=True, env=self._variables
+        )
         self._bin = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
         self.python = str(self._bin / "python")
         asked = (
@@ -288,7 +323,12 @@ def walk(python: str, address: str, steps: Sequence[str]) -> Iterator[Row]:
     """
     for name in steps:
         with tempfile.TemporaryDirectory(prefix="oplet-rehearsal-") as place:
-            for row in STEPS[name](Stranger(python, address, Path(place), name)):
+            try:
+                stranger = Stranger(python, address, Path(place), name)
+            except (OSError, subprocess.CalledProcessError) as error:
+                yield Row(python, name, "a virtual environment", "failed", 0.0, said=str(getattr(error, "stderr", "") or error))
+                continue
+            for row in STEPS[name](stranger):
                 yield row
                 if row.verdict != "ok":
                     break
@@ -315,7 +355,7 @@ def _write(folder: Path, rows: Sequence[Row], sums: Mapping[str, str]) -> None:
     (folder / "rehearsal.json").write_text(
         json.dumps({"rows": [row._asdict() for row in rows], "files": files}, indent=1) + "\n", "utf-8"
     )
-    text = "".join(f"{told['bytes']:>10,}  {path}\n" for path, told in files.items())
+    text = "".join(f"{told['sha256']}  {told['bytes']:>10,}  {path}\n" for path, told in files.items())
     (folder / "rehearsal.txt").write_text(f"{table(rows)}\n(packages: this project's + others')\n\n{text}", "utf-8")
 
 
@@ -328,6 +368,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--python", action="append", help="may be repeated; this one by default")
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=list(STEPS))
     parser.add_argument("--built", action="store_true", help="take the files that lie in FOLDER/dist")
+    parser.add_argument("--objects", action="store_true", help="the second build uses the first one's object files")
     given = parser.parse_args(arguments)
     folder = given.folder.resolve()
     dist, rows = folder / "dist", list[Row]()
@@ -336,14 +377,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows.append(row)
         print(table([row]).splitlines()[1], flush=True)
 
-    start = time.perf_counter()
+    def checked(step: str, action: Callable[[], str]) -> None:
+        start = time.perf_counter()
+        told = action()
+        note(Row("", "files", step, "failed" if told else "ok", round(time.perf_counter() - start, 1), said=told))
+
     if not given.built:
         shutil.rmtree(dist, ignore_errors=True)
-        build(dist)
-        note(Row("", "files", "build", "ok", round(time.perf_counter() - start, 1)))
-        start = time.perf_counter()
-    wrong = check(dist)
-    note(Row("", "files", "twine check --strict", "failed" if wrong else "ok", round(time.perf_counter() - start, 1), said=wrong))
+        checked("build", lambda: build(dist))
+        checked("build again: the same bytes", lambda: rebuild(folder, packages.objects() if given.objects else None))
+    checked("twine check --strict", lambda: check(dist))
+    checked("contents", lambda: look(folder))
     release_files.main([str(dist)])
     sums = release_files.checksums(dist)
     index(folder)

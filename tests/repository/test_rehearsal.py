@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,32 @@ def test_a_file_that_an_index_would_refuse_is_told(tmp_path: Path) -> None:
     (tmp_path / "core").mkdir()
     (tmp_path / "core" / "oplet_core-0.1.0-py3-none-any.whl").write_bytes(b"no archive")
     assert "not a zip file" in rehearsal.check(tmp_path)
+
+
+def test_a_python_that_is_not_there_is_a_failure_of_its_own(tmp_path: Path) -> None:
+    told = list(rehearsal.walk(str(tmp_path / "python9"), "http://127.0.0.1:1", ["core", "oplet"]))
+    assert [(each.steps, each.verdict) for each in told] == [("core", "failed"), ("oplet", "failed")]
+    assert "python9" in told[0].said
+
+
+@pytest.mark.environment
+def test_a_second_build_elsewhere_has_the_same_bytes_and_one_that_has_not_is_named(tmp_path: Path) -> None:
+    rehearsal.build(tmp_path / "dist", ["metapackage", "atan_op"])
+    assert rehearsal.rebuild(tmp_path, only=["metapackage", "atan_op"]) == ""
+    files = {path.relative_to(tmp_path / "again").as_posix() for path in (tmp_path / "again").glob("*/*")}
+    assert files == {path.relative_to(tmp_path / "dist").as_posix() for path in (tmp_path / "dist").glob("*/*")}
+    assert len(files) == 4
+    with zipfile.ZipFile(next((tmp_path / "dist" / "plugins").glob("*.whl")), "a") as archive:
+        archive.writestr("oplet_atan_op/today.txt", "Friday")
+    found = rehearsal.rebuild(tmp_path, only=["metapackage", "atan_op"])
+    assert found == "plugins/oplet_atan_op-0.1.0-py3-none-any.whl differs in oplet_atan_op/today.txt"
+
+
+@pytest.mark.environment
+def test_what_the_files_hold_is_listed_and_what_they_should_not_is_told(tmp_path: Path) -> None:
+    rehearsal.build(tmp_path / "dist", ["atan_op"])
+    assert rehearsal.look(tmp_path) == ""
+    assert "  oplet_atan_op/__init__.py\n" in (tmp_path / "contents.txt").read_text("utf-8")
 
 
 @pytest.mark.environment
