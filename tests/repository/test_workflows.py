@@ -136,10 +136,11 @@ def test_every_night_all_of_the_emulated_room_runs_where_its_machines_can_be_mad
 
 def test_every_night_models_answer_in_a_browser_s_python_as_they_do_here() -> None:
     running = " ".join(step["run"] for step in workflow("browser.yml")["jobs"]["pyodide"]["steps"] if "run" in step)
-    for program in re.findall(r"scripts/\S+", running):
+    for program in re.findall(r"(?:scripts|tests)/\S+", running):
         assert (ROOT / program).is_file(), program
     assert running.count("scripts/browser/answers.py") == 2
-    assert running.endswith("diff here there")
+    assert "diff here there" in running
+    assert running.endswith('OPLET_PYODIDE=node_modules/pyodide python -m pytest -m "" tests/repository/test_tryout.py')
 
 
 def test_changes_nights_and_only_a_tag_of_a_version_start_them() -> None:
