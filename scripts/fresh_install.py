@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["COMMANDS", "SETS", "Step", "code_of_readme", "fresh_user", "verbs_of_readme", "walk"]
+__all__ = ["COMMANDS", "SETS", "Step", "code_of_readme", "copy_clone", "fresh_user", "verbs_of_readme", "walk"]
 
 ROOT = Path(__file__).resolve().parents[1]
 DIGITS = "examples/digits"
@@ -123,7 +123,7 @@ def walk(python: str, packages: str, folder: Path) -> Iterator[Step]:
         folder: an empty folder to work in.
     """
     clone, home, work = (folder / name for name in ("clone", "home", "work"))
-    _copy(clone)
+    copy_clone(clone)
     home.mkdir()
     work.mkdir()
     environment = fresh_user(home) | {"PYTHON": python, "OPLET_VENV": str(folder / "venv")}
@@ -218,7 +218,7 @@ class _Runner:
         return Step(what, verdict, seconds, told.strip()[-2000:])
 
 
-def _copy(target: Path) -> None:
+def copy_clone(target: Path) -> None:
     """Copy the files that git tracks, and new files that it does not ignore."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],

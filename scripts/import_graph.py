@@ -7,6 +7,8 @@ import functools
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from scripts.syntax import nodes, parsed
+
 __all__ = ["import_graph", "imports", "knots", "modules"]
 
 
@@ -17,13 +19,19 @@ def imports(path: Path, among: Collection[str] = ()) -> Iterator[str]:
         path: the file.
         among: modules that are known, so that `from package import module` is told from `from module import name`.
     """
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for alias in node.names:
-                name = f"{node.module}.{alias.name}"
-                yield name if name in among else node.module
+    for module, name in _imported(path):
+        yield f"{module}.{name}" if name and f"{module}.{name}" in among else module
+
+
+@functools.cache
+def _imported(path: Path) -> tuple[tuple[str, str], ...]:
+    """Return the modules that a file imports, each with the name that it takes of it, "" for the module itself."""
+    tree = parsed(path)
+    found = [(alias.name, "") for node in nodes(tree, ast.Import) for alias in node.names]
+    for node in nodes(tree, ast.ImportFrom):
+        if node.module and not node.level:
+            found += [(node.module, alias.name) for alias in node.names]
+    return tuple(found)
 
 
 def modules(package: Path) -> dict[str, Path]:

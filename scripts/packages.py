@@ -1,10 +1,10 @@
 """Build the source distribution of every package, and its wheel from that.
 
-usage: python -m scripts.packages FOLDER [--tag TAG] [--only PACKAGE] [--here]
+usage: python -m scripts.packages FOLDER [--tag TAG] [--only PACKAGE ...] [--here [--platform PLATFORM ...]]
 
 FOLDER gets two folders: `plugins`, which is published first, and `core`, which has `oplet` itself too. A package with machine code gets one wheel for each platform that
 its `hatch_build.py` lists, cross-compiled by ziglang and, for kernels, numba (`pip install ziglang numba`), which takes an hour on two
-cores; without ziglang, or with --here, one wheel for this platform. With --tag the exit code is 1 if the tag does not match the version, if CHANGELOG.md has no section for it, if fragments of the changelog wait, or if ziglang is
+cores; without ziglang, or with --here, one wheel for this platform, and those for each --platform, such as linux-aarch64 or musl-x86_64. With --tag the exit code is 1 if the tag does not match the version, if CHANGELOG.md has no section for it, if fragments of the changelog wait, or if ziglang is
 missing.
 """
 
@@ -27,7 +27,7 @@ from hatchling.builders.wheel import WheelBuilder
 
 from scripts.requirements import ROOT
 
-__all__ = ["build", "folders", "has_ziglang", "main", "targets", "version"]
+__all__ = ["build", "folders", "has_ziglang", "here_and", "main", "objects", "target_for", "targets", "version"]
 
 #: For which platform packages with machine code are built; see their `hatch_build.py`.
 _TARGETS = {"native_ops": "OPLET_NATIVE_TARGET", "compiled_ops": "OPLET_COMPILED_PLATFORM"}
@@ -51,6 +51,23 @@ def targets(folder: Path) -> list[str]:
     """The platforms that a package has wheels for, as ziglang calls them; none for a package without machine code."""
     hook = folder / "hatch_build.py"
     return list(runpy.run_path(str(hook)).get("TARGETS", ())) if hook.exists() else []
+
+
+def target_for(folder: Path, platform: str) -> list[str]:
+    """The one of a package's `targets` that is for a platform such as "linux-aarch64" or "musl-x86_64"; none if it has none for it."""
+    system, _, machine = platform.partition("-")
+    named = f"{machine}-linux-{'musl' if system == 'musl' else 'gnu'}"
+    return [target for target in targets(folder) if target == platform or target.partition(".")[0] == named]
+
+
+def here_and(folder: Path, platforms: Sequence[str]) -> list[str]:
+    """What `build` takes for a wheel for this platform, and for some others where the package has machine code."""
+    return ["", *(target for platform in platforms for target in target_for(folder, platform))]
+
+
+def objects(folder: Path = ROOT / "plugins" / "compiled_ops") -> Path:
+    """The folder of the object files that a build of a package uses and adds to."""
+    return Path(os.environ.get(_OBJECTS) or folder / "build" / "objects")
 
 
 def has_ziglang() -> bool:
@@ -77,7 +94,7 @@ def build(folder: Path, target: Path, platforms: Sequence[str] = ()) -> list[Pat
     """Build a package into the folder `target`: the source distribution, and wheels from that alone.
 
     Args:
-        platforms: some of `targets`, for a wheel each; one for this platform unless given.
+        platforms: some of `targets`, for a wheel each, "" for this platform; that alone unless given.
     """
     [sdist] = SdistBuilder(str(folder)).build(directory=str(target), versions=["standard"])
     with tempfile.TemporaryDirectory() as scratch, tarfile.open(sdist) as archive:
@@ -88,7 +105,7 @@ def build(folder: Path, target: Path, platforms: Sequence[str] = ()) -> list[Pat
         [alone] = Path(scratch).iterdir()
         wheels = []
         variable = _TARGETS.get(folder.name, "")
-        with _environment({_OBJECTS: os.environ.get(_OBJECTS) or str(folder / "build" / "objects")}):
+        with _environment({_OBJECTS: str(objects(folder))}):
             for platform in platforms or [""]:
                 with _environment({variable: platform} if variable and platform else {}):
                     wheels += WheelBuilder(str(alone)).build(directory=str(target), versions=["standard"])
@@ -104,8 +121,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m scripts.packages", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tag", default="")
-    parser.add_argument("--only", default="", metavar="PACKAGE", help="the name of its folder")
-    parser.add_argument("--here", action="store_true", help="wheels for this platform alone")
+    parser.add_argument("--only", action="append", metavar="PACKAGE", help="the name of its folder; may be repeated")
+    parser.add_argument("--here", action="store_true", help="wheels for this platform, and those that --platform names")
+    parser.add_argument("--platform", action="append", default=[], help="with --here: another one; may be repeated")
     given = parser.parse_args(arguments)
     current = version()
     if given.tag and given.tag != f"v{current}":
@@ -118,11 +136,12 @@ def main(arguments: list[str] | None = None) -> None:
         )
     if given.tag and not has_ziglang():
         sys.exit("Wheels for other platforms are compiled by ziglang, which is not here: pip install ziglang.")
-    chosen = [folder for folder in folders() if given.only in ("", folder.name)]
-    if not chosen:
-        sys.exit(f"There is no package in a folder {given.only}; there are {', '.join(folder.name for folder in folders())}.")
+    names = [folder.name for folder in folders()]
+    if missing := [name for name in given.only or () if name not in names]:
+        sys.exit(f"There is no package in a folder {missing[0]}; there are {', '.join(names)}.")
+    chosen = [folder for folder in folders() if not given.only or folder.name in given.only]
     for folder in chosen:
-        platforms = targets(folder) if has_ziglang() and not given.here else []
+        platforms = targets(folder) if has_ziglang() and not given.here else here_and(folder, given.platform)
         for file in build(folder, given.folder / ("plugins" if folder.parent.name == "plugins" else "core"), platforms):
             print(file)
 

@@ -1,12 +1,14 @@
 """A rehearsal of a release: build its files, check them, and take a stranger's first steps with them.
 
-usage: python -m scripts.rehearsal FOLDER [--python PYTHON ...] [--steps STEPS ...] [--built]
+usage: python -m scripts.rehearsal FOLDER [--python PYTHON ...] [--emulated LEVEL ...] [--musl PYTHON ...] [--steps STEPS ...] [--built] [--objects]
 
 FOLDER gets `dist`, every source distribution and wheel with what goes with them (this platform's wheels; kernels' object files of
-plugins/compiled_ops/build/objects are used), `index`, an index of them in plain files, which is served on this machine while the steps are taken,
-and the log, `rehearsal.json` and `rehearsal.txt`. Each row of steps begins in a fresh virtual environment of each Python, as a user whose home and
-caches are empty; packages of others come from pip's own index. --built takes the files that lie in FOLDER/dist. The exit code is 1 if a
-step failed.
+plugins/compiled_ops/build/objects are used), `again`, the same from a copy of the clone, which must be the same bytes, `index`, an index of `dist`
+in plain files, which is served on this machine while the steps are taken, and the log: `rehearsal.json`, `rehearsal.txt`, and what each file
+holds, `contents.txt`. Each row of steps begins in a fresh virtual environment of each Python, as a user whose home and
+caches are empty; packages of others come from pip's own index. --emulated takes some of them on an emulated processor, such as aarch64-neon,
+and --musl with a Python that is linked with musl, for which wheels are built too; then no other Python is taken unless one is named. --built takes the files that lie in FOLDER/dist, and builds nothing; --objects
+has the second build use the object files of the first in place of compiling all kernels. The exit code is 1 if a step failed.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import functools
 import http.server
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -23,19 +26,25 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from packaging.utils import canonicalize_name, parse_sdist_filename, parse_wheel_filename
 
-from scripts import packages
+from scripts import contents, packages, reproduced
 from scripts.downstream import writes_apart
+from scripts.emulated.debian import Unavailable
+from scripts.emulated.environment import environment
+from scripts.emulated.levels import LEVELS
 from scripts.fresh_install import fresh_user
 from scripts.requirements import ROOT
 
-__all__ = ["STEPS", "Row", "Stranger", "build", "check", "index", "main", "served", "table", "walk"]
+__all__ = [
+    "STEPS", "Abroad", "Land", "Row", "Stranger", "build", "check", "emulated", "index", "look", "main", "musl", "rebuild", "served",
+    "table", "walk",
+]  # fmt: skip
 
 _DIGITS = ROOT / "examples" / "digits"
 _PICTURE = _DIGITS / "pictures" / "7.png"
@@ -83,17 +92,52 @@ class Row(NamedTuple):
     said: str = ""
 
 
-def build(dist: Path, only: Sequence[str] = ()) -> None:
-    """Build the source distribution of every package, or of some by their folders' names, and its wheel for this platform."""
+def build(dist: Path, only: Sequence[str] = (), platforms: Sequence[str] = ()) -> str:
+    """Build the source distribution of every package, or of some by their folders' names, and its wheel for this platform and some others.
+
+    Returns:
+        why a package cannot be built, "" if all are.
+    """
     for folder in packages.folders():
         if not only or folder.name in only:
-            packages.build(folder, dist / ("plugins" if folder.parent.name == "plugins" else "core"))
+            try:
+                place = dist / ("plugins" if folder.parent.name == "plugins" else "core")
+                packages.build(folder, place, packages.here_and(folder, platforms))
+            except SystemExit as error:  # a build hook's way to say it
+                return f"{folder.name}: {error}"
+    return ""
+
+
+def rebuild(folder: Path, objects: Path | None = None, only: Sequence[str] = (), platforms: Sequence[str] = ()) -> str:
+    """Build all a second time, into `folder/again`; returns what differs from `folder/dist`, "" for nothing.
+
+    Args:
+        folder: where both lie.
+        objects: kernels' object files to use; all kernels are compiled unless given.
+        only: some packages, by their folders' names.
+        platforms: further ones, as `build` had them.
+    """
+    options = ["--here", *(word for platform in platforms for word in ("--platform", platform))]
+    shutil.rmtree(folder / "again", ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="oplet-again-") as work:
+        failed = reproduced.again(folder / "again", Path(work), only, objects, options)
+    return failed or "; ".join(reproduced.differences(folder / "dist", folder / "again"))
+
+
+def look(folder: Path) -> str:
+    """Write what each file holds to `folder/contents.txt`; returns what none should, "" for nothing."""
+    files = _files(folder / "dist")
+    (folder / "contents.txt").write_text("\n".join(map(contents.listing, files)), "utf-8")
+    return "; ".join(sentence for file in files for sentence in contents.wrong(file))
+
+
+def _files(dist: Path) -> list[Path]:
+    return [path for path in sorted(dist.glob("*/*")) if path.name.endswith((".whl", ".tar.gz"))]
 
 
 def check(dist: Path) -> str:
     """Check the files as an index would; returns what is wrong, "" for nothing."""
-    files = [str(path) for path in sorted(dist.glob("*/*")) if path.name.endswith((".whl", ".tar.gz"))]
-    done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *_files(dist)], capture_output=True, text=True)
     return "" if done.returncode == 0 else (done.stdout + done.stderr).strip()
 
 
@@ -147,9 +191,13 @@ class Stranger:
         (folder / "home").mkdir()
         (folder / "work").mkdir()
         self._variables = fresh_user(folder / "home")
-        subprocess.run([python, "-m", "venv", str(folder / "venv")], check=True, capture_output=True, env=self._variables)
-        self._bin = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
-        self.python = str(self._bin / "python")
+        subprocess.run(
+            [python, "-m", "venv", str(folder / "venv")], check=True, capture_output=True, text=True, env=self._variables
+        )
+        self._installed = folder / "venv"
+        bin = self._installed / ("Scripts" if os.name == "nt" else "bin")
+        self.python = str(bin / "python")
+        self._pip, self._oplet = [self.python, "-m", "pip", "install"], [str(bin / "oplet")]
         asked = (
             "import sys, platform; print(platform.python_version() + 't' * (not getattr(sys, '_is_gil_enabled', lambda: True)()))"
         )
@@ -160,7 +208,7 @@ class Stranger:
         report = self._place / "report.json"
         report.unlink(missing_ok=True)
         before = self._megabytes()
-        pip = [self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]
+        pip = [*self._pip, "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]
         row = self._ran(
             step or f"pip install {' '.join(wanted)}",
             [*pip, "--report", str(report), "--extra-index-url", f"{self._address}/index/", *wanted],
@@ -187,7 +235,7 @@ class Stranger:
     def command(self, *words: str, says: str = "") -> Row:
         """Run the command `oplet`."""
         shown = " ".join(word.removeprefix(f"{ROOT}{os.sep}") for word in words)
-        return self._ran(f"oplet {shown}", [str(self._bin / "oplet"), *words], says)
+        return self._ran(f"oplet {shown}", [*self._oplet, *words], says)
 
     def units(self, package: str) -> Row:
         """Run a package's tests on what is installed, away from this repository."""
@@ -208,8 +256,83 @@ class Stranger:
         return Row(self.version, self._steps, step, verdict, seconds, said=said)
 
     def _megabytes(self) -> float:
-        files = (path for path in (self._place / "venv").rglob("*") if path.suffix != ".pyc" and path.is_file())
+        files = (path for path in self._installed.rglob("*") if path.suffix != ".pyc" and path.is_file())
         return sum(path.stat().st_size for path in files) / 1e6
+
+
+class Abroad(Stranger):
+    """Somebody on another processor or C library, whose Python this machine can start: pip of this machine installs for that one.
+
+    pip takes the wheels that the other platform's tags allow; what depends on the platform in requirements it decides for this one.
+
+    Args:
+        land: the platform.
+        address: where the folder with the index is served.
+        folder: an empty folder for the packages and the home.
+        steps: the name of the row of steps.
+    """
+
+    def __init__(self, land: Land, address: str, folder: Path, steps: str) -> None:
+        self._address, self._place, self._steps = address, folder, steps
+        for name in ("home", "work", "site"):
+            (folder / name).mkdir()
+        self._installed, self.python, self.version = folder / "site", str(land.python), f"{land.version} {land.name}"
+        self._variables = fresh_user(folder / "home") | {
+            "PYTHONPATH": str(self._installed),
+            "PYTHONNOUSERSITE": "1",
+            **land.variables,
+        }
+        tag = f"cp{land.version.replace('.', '')}"
+        words = ["--python-version", land.version, "--implementation", "cp", *_repeated("--abi", (tag, "abi3", "none"))]
+        words += [*_repeated("--platform", land.tags), "--target", str(self._installed), "--upgrade"]
+        self._pip, self._oplet = [sys.executable, "-m", "pip", "install", *words], [self.python, "-m", "oplet"]
+
+
+class Land(NamedTuple):
+    """A platform that is not this machine's.
+
+    Attributes:
+        name: what the log calls it.
+        platform: for which packages with machine code are built, as `scripts.packages` calls it.
+        python: the command that starts its Python.
+        version: of that Python, such as "3.11".
+        tags: what its wheels are named by.
+        variables: further environment variables of its processes.
+    """
+
+    name: str
+    platform: str
+    python: Path
+    version: str
+    tags: tuple[str, ...]
+    variables: Mapping[str, str] = {}
+
+
+def emulated(name: str) -> Land:
+    """Return an emulated processor, a level of `scripts.emulated`.
+
+    Raises:
+        Unavailable: there is no emulator, or no Python for it.
+    """
+    level = LEVELS[name]
+    made = environment(level.architecture)
+    tags = (*(f"manylinux_2_{minor}_{level.architecture}" for minor in range(17, 37)), f"manylinux2014_{level.architecture}")
+    return Land(name, f"linux-{level.architecture}", made.python, _version_of(made.python), tags, {"QEMU_CPU": level.cpu})
+
+
+def musl(python: str) -> Land:
+    """Return this machine's processor with musl as the C library, by a Python that is linked with it."""
+    tags = tuple(f"musllinux_1_{minor}_{platform.machine()}" for minor in (2, 1))
+    return Land("musl", f"musl-{platform.machine()}", Path(python).absolute(), _version_of(Path(python)), tags)
+
+
+def _version_of(python: Path) -> str:
+    asked = [str(python), "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+    return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def _repeated(option: str, values: Iterable[str]) -> list[str]:
+    return [word for value in values for word in (option, value)]
 
 
 def _pixels() -> list[float]:
@@ -278,17 +401,29 @@ STEPS = {
 }  # fmt: skip
 
 
-def walk(python: str, address: str, steps: Sequence[str]) -> Iterator[Row]:
+#: Rows that can be taken on another platform: the others make environments, or take as long as an emulator makes of them.
+_ABROAD = ("oplet", "core", "fast")
+
+
+def walk(python: str | Land, address: str, steps: Sequence[str]) -> Iterator[Row]:
     """Take rows of steps with a Python; a row ends where a step does not succeed.
 
     Args:
-        python: the Python.
+        python: the Python, or that of another platform.
         address: where the folder with the index is served.
         steps: names of `STEPS`.
     """
     for name in steps:
         with tempfile.TemporaryDirectory(prefix="oplet-rehearsal-") as place:
-            for row in STEPS[name](Stranger(python, address, Path(place), name)):
+            try:
+                made = Abroad if isinstance(python, Land) else Stranger
+                stranger = made(python, address, Path(place), name)  # type: ignore[arg-type]
+            except (OSError, subprocess.CalledProcessError) as error:
+                yield Row(
+                    str(python), name, "a virtual environment", "failed", 0.0, said=str(getattr(error, "stderr", "") or error)
+                )
+                continue
+            for row in STEPS[name](stranger):
                 yield row
                 if row.verdict != "ok":
                     break
@@ -315,7 +450,7 @@ def _write(folder: Path, rows: Sequence[Row], sums: Mapping[str, str]) -> None:
     (folder / "rehearsal.json").write_text(
         json.dumps({"rows": [row._asdict() for row in rows], "files": files}, indent=1) + "\n", "utf-8"
     )
-    text = "".join(f"{told['bytes']:>10,}  {path}\n" for path, told in files.items())
+    text = "".join(f"{told['sha256']}  {told['bytes']:>10,}  {path}\n" for path, told in files.items())
     (folder / "rehearsal.txt").write_text(f"{table(rows)}\n(packages: this project's + others')\n\n{text}", "utf-8")
 
 
@@ -328,6 +463,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--python", action="append", help="may be repeated; this one by default")
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=list(STEPS))
     parser.add_argument("--built", action="store_true", help="take the files that lie in FOLDER/dist")
+    parser.add_argument("--objects", action="store_true", help="the second build uses the first one's object files")
+    parser.add_argument("--emulated", action="append", default=[], choices=LEVELS, help="a processor; may be repeated")
+    parser.add_argument(
+        "--musl", action="append", default=[], metavar="PYTHON", help="one that is linked with musl; may be repeated"
+    )
     given = parser.parse_args(arguments)
     folder = given.folder.resolve()
     dist, rows = folder / "dist", list[Row]()
@@ -336,20 +476,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rows.append(row)
         print(table([row]).splitlines()[1], flush=True)
 
-    start = time.perf_counter()
+    def checked(step: str, action: Callable[[], str]) -> None:
+        start = time.perf_counter()
+        told = action()
+        note(Row("", "files", step, "failed" if told else "ok", round(time.perf_counter() - start, 1), said=told))
+
+    lands = list[Land]()
+    for name, python in [*((name, "") for name in given.emulated), *(("musl", python) for python in given.musl)]:
+        try:
+            lands.append(musl(python) if python else emulated(name))
+        except (Unavailable, OSError, subprocess.CalledProcessError) as error:
+            note(Row("", name, "a Python for it", "failed", 0.0, said=str(error)))
+    platforms = list(dict.fromkeys(land.platform for land in lands))
     if not given.built:
         shutil.rmtree(dist, ignore_errors=True)
-        build(dist)
-        note(Row("", "files", "build", "ok", round(time.perf_counter() - start, 1)))
-        start = time.perf_counter()
-    wrong = check(dist)
-    note(Row("", "files", "twine check --strict", "failed" if wrong else "ok", round(time.perf_counter() - start, 1), said=wrong))
+        checked("build", lambda: build(dist, platforms=platforms))
+        checked(
+            "build again: the same bytes",
+            lambda: rebuild(folder, packages.objects() if given.objects else None, platforms=platforms),
+        )
+    checked("twine check --strict", lambda: check(dist))
+    checked("contents", lambda: look(folder))
     release_files.main([str(dist)])
     sums = release_files.checksums(dist)
     index(folder)
     with served(folder) as address:
-        for python in given.python or [sys.executable]:
-            for row in walk(python, address, given.steps):
+        pythons: list[str | Land] = [*(given.python or [sys.executable] * (not lands)), *lands]
+        for each in pythons:
+            steps = [name for name in given.steps if name in _ABROAD or not isinstance(each, Land)]
+            for row in walk(each, address, steps):
                 note(row)
                 _write(folder, rows, sums)
     _write(folder, rows, sums)

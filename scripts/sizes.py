@@ -15,10 +15,10 @@ __all__ = ["BUDGET", "lines", "table"]
 
 #: The most lines of Python, comments and empty ones among them, that each package may have.
 BUDGET = {
-    "core": 25_770,
+    "core": 25_900,
     "plugins/atan_op": 100,
     "plugins/beam_handler": 500,
-    "plugins/build": 6_000,
+    "plugins/build": 6_060,
     "plugins/builtin_ops": 24_500,
     "plugins/compiled_model": 2_300,
     "plugins/compiled_ops": 15_470,

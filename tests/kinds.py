@@ -4,8 +4,9 @@ A test without a marker is a *unit*: it needs nothing but the packages and runs 
 recorded or generated cases: every run takes a tenth of them, chosen by the commit, and `--part all` takes all; where one fails, the end of the run names what runs it whole. An `environment` test
 makes something to run in first: a virtual environment, a wheel, a cluster, a server, a browser, a compiled library.
 
-A sweep is chosen by its id. One that loops over cases inside is marked `sweep(cases=True)`, always runs, and asks `part()` which
-cases are its own.
+A sweep is chosen by its id; those that share what takes minutes to make are marked `sweep(together=True)` and chosen by their file. One
+that loops over cases inside is marked `sweep(cases=True)`, always runs, and asks `part()` which cases are its own; with `turns=3` as
+well, as where every case runs in an emulator, it has its turn in one commit of three.
 """
 
 from __future__ import annotations
@@ -38,19 +39,22 @@ class Part(NamedTuple):
         of: how many there are; 1 is everything.
         operators: operators whose cases belong to this part, whichever they are.
         paths: what the paths of tests begin with that belong to it as well.
+        turn: a number of the commit's that says whose turn it is; None where all sweeps have theirs.
     """
 
     number: int = 0
     of: int = 1
     operators: frozenset[str] = frozenset()
     paths: tuple[str, ...] = ()
+    turn: int | None = None
 
     @classmethod
     def of_commit(cls) -> Part:
         """Return the part that the commit chooses, with all that concerns what it changes."""
         from scripts.changes import changed_operators, changed_sweeps, commit
 
-        return cls(int(commit() or "0", 16) % PARTS, PARTS, changed_operators(), changed_sweeps())
+        turn, number = divmod(int(commit() or "0", 16), PARTS)
+        return cls(number, PARTS, changed_operators(), changed_sweeps(), turn)
 
     @classmethod
     def parse(cls, text: str) -> Part:
@@ -70,6 +74,10 @@ class Part(NamedTuple):
     def holds(self, name: str, operators: Iterable[str] = ()) -> bool:
         """Return whether a case belongs to this part, by its name, or for its operators."""
         return zlib.crc32(name.encode()) % self.of == self.number or not self.operators.isdisjoint(operators)
+
+    def has_turn(self, name: str, turns: int) -> bool:
+        """Return whether a sweep that has its turn in one commit of so many has it in this one."""
+        return self.turn is None or (zlib.crc32(name.encode()) + self.turn) % turns == 0
 
     def among(self, cases: Iterable[T], name: Callable[[T], str] = str) -> Iterator[T]:
         """Return the cases of this part."""
@@ -161,9 +169,16 @@ def room_of(nodeid: str) -> str:
     return parts[0] if parts[0] == "core" else "/".join(parts[:2])
 
 
+def _is_chosen(nodeid: str, cases: bool = False, turns: int = 1, together: bool = False) -> bool:
+    """Return whether a sweep belongs to the part, by what its marker says."""
+    if cases:
+        return part().has_turn(nodeid, turns)
+    return part().holds(nodeid.partition("::")[0] if together else nodeid)
+
+
 def _is_left_out(item: pytest.Item, environments: str) -> bool:
     marker = item.get_closest_marker("sweep")
-    if marker and not marker.kwargs.get("cases") and not part().holds(item.nodeid):
+    if marker and not _is_chosen(item.nodeid, **marker.kwargs):
         return not part().paths or not item.nodeid.startswith(part().paths)
     if environments == "all" or kind_of(item) != "environment":
         return False

@@ -18,6 +18,7 @@ from oplet_tools.cli.app import app
 from scripts.site.links import relinked
 from scripts.site.pages import BESIDE, GUIDES, ROOT, packages, shown_at
 from scripts.site.plugin_commands import plugin_commands
+from scripts.site.tryout import files
 
 #: Where each public name of `oplet` is told, by the room that it lives in; `generate` refuses a room that is not here.
 _ROOMS = {
@@ -74,6 +75,9 @@ def main() -> None:
     }
     if missing:
         raise SystemExit(f"scripts/site/pages.py has no place for {', '.join(sorted(missing))}.")
+    for name, data in files().items():
+        with mkdocs_gen_files.open(f"try/{name}", "wb") as file:
+            file.write(data)
     navigation += ["* Packages", *_package_pages()]
     navigation += ["* Reference", *_name_pages(), *_module_pages(), *_command_pages()]
     navigation += [

@@ -13,6 +13,7 @@ GUIDES: dict[str, list[str]] = {
     "Running models": [
         "migrating.md",
         "gallery.md",
+        "try.md",
         "command.md",
         "values.md",
         "compiled-model.md",

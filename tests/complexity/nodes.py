@@ -13,6 +13,7 @@ import fnmatch
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from math import prod
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ from oplet import Interpreter, ModelBuilder, MutableOpResolver, TensorType
 from oplet.errors import OpletError
 from oplet.schema import options as o
 
-__all__ = ["Blown", "Node", "blown", "check", "nodes", "registered"]
+__all__ = ["Blown", "Node", "blown", "check", "nodes", "operators", "registered"]
 
 Array = np.ndarray[Any, Any]
 #: Modules of tests, and their lists of functions that yield nodes.
@@ -151,6 +152,19 @@ def registered() -> set[str]:
 
 def nodes(only: str = "*") -> dict[str, list[Node]]:
     """Valid nodes of the operators whose names match, by name: of each the one with most elements, and one of other types."""
+    every = _every()
+    wanted = [op for op in sorted(every) if any(fnmatch.fnmatch(op, pattern) for pattern in only.split(","))]
+    return {op: _chosen(every[op]) for op in wanted}
+
+
+def operators() -> list[str]:
+    """The operators of which there are nodes, sorted."""
+    return sorted(_every())
+
+
+@cache
+def _every() -> dict[str, list[Node]]:
+    """All nodes by operator, those included that are not valid yet."""
     every: dict[str, list[Node]] = {}
     for place in _TESTS:
         name, _, group = place.partition(":")
@@ -163,8 +177,7 @@ def nodes(only: str = "*") -> dict[str, list[Node]]:
                 every.setdefault(node.op, []).append(node)
     for node in (*_strings(), *_lists(), *_rows()):
         every.setdefault(node.op, []).append(node)
-    wanted = [op for op in sorted(every) if any(fnmatch.fnmatch(op, pattern) for pattern in only.split(","))]
-    return {op: _chosen(every[op]) for op in wanted}
+    return every
 
 
 def _texts(*items: bytes) -> Array:

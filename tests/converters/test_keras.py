@@ -22,7 +22,7 @@ from .sweeping import sweep
 pytest.importorskip("ai_edge_litert.interpreter")
 
 pytestmark = [
-    pytest.mark.sweep,
+    pytest.mark.sweep(together=True),
     pytest.mark.skipif(importlib.util.find_spec("tensorflow") is None, reason="pip install -r requirements-tensorflow.txt"),
 ]
 

@@ -23,7 +23,7 @@ PROGRAM = Path(__file__).with_name("answering.py")
 #: What answers: pure Python, so that this machine's wheels serve everywhere.
 PACKAGES = ("builtin_ops", "mediapipe_ops", "signal_ops")
 
-pytestmark = [here, pytest.mark.sweep(cases=True)]
+pytestmark = [here, pytest.mark.sweep(cases=True, turns=3)]
 
 Told = dict[str, Any]
 

@@ -30,8 +30,8 @@ from oplet import (
 )
 from oplet.errors import InvokeError, OpletError, StateError, TensorError
 from oplet.runtime.memory import remembered
-from oplet.runtime.memory.stored import plan_files, stored_plan
-from oplet.runtime.memory.stored.plan_files import STORE_VARIABLE, PlanName, are_unchanged, note_opened
+from oplet.runtime.memory.stored import STORE_VARIABLE, plan_files, stored_plan
+from oplet.runtime.memory.stored.plan_files import PlanName, are_unchanged, note_opened
 from oplet.schema.options import AddOptions, Conv2DOptions, GatherOptions
 
 need_stored_plans()

@@ -16,7 +16,7 @@ from tests.machine_code import need_stored_plans
 from tests.recorded_cases import GROUPS, chosen, here
 
 from oplet.runtime.memory import remembered
-from oplet.runtime.memory.stored.plan_files import STORE_VARIABLE
+from oplet.runtime.memory.stored import STORE_VARIABLE
 
 need_stored_plans()
 

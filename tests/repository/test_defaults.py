@@ -9,15 +9,14 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from scripts.syntax import dotted, nodes, parsed
 from tests.places import ROOT
 
 FOLDERS = (ROOT / "core" / "src", *(ROOT / "plugins").glob("*/src"), *(ROOT / name for name in ("benchmarks", "fuzz", "scripts")))
-SOURCES = {path: path.read_text("utf-8") for folder in FOLDERS for path in sorted(folder.rglob("*.py"))}
-TREES = {path: ast.parse(source) for path, source in SOURCES.items()}
-#: The files that have what is looked for.
-CHOOSING = {path: tree for path, tree in TREES.items() if re.search(r"\bor\b", SOURCES[path])}
+FILES = [path for folder in FOLDERS for path in sorted(folder.rglob("*.py"))]
 
 #: What reads a list or dict that it is given, and keeps nothing of it.
 READERS = {
@@ -52,20 +51,25 @@ NOTHING = {
 }
 
 
+def choosing() -> dict[Path, ast.Module]:
+    """The files that have what is looked for, and their trees."""
+    return {path: parsed(path) for path in FILES if re.search(r"\bor\b", path.read_text("utf-8"))}
+
+
 def parents(tree: ast.AST) -> dict[ast.AST, ast.AST]:
     return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
 
 
 def choices(tree: ast.AST) -> Iterator[ast.BoolOp]:
     """What is made by `or`, conditions left out."""
-    above = parents(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-            user: ast.AST = node
-            while isinstance(above[user], (ast.BoolOp, ast.UnaryOp)):
-                user = above[user]
-            if getattr(above[user], "test", None) is not user and user not in getattr(above[user], "ifs", ()):
-                yield node
+    made = [node for node in nodes(tree, ast.BoolOp) if isinstance(node.op, ast.Or)]
+    above = parents(tree) if made else {}
+    for node in made:
+        user: ast.AST = node
+        while isinstance(above[user], (ast.BoolOp, ast.UnaryOp)):
+            user = above[user]
+        if getattr(above[user], "test", None) is not user and user not in getattr(above[user], "ifs", ()):
+            yield node
 
 
 def is_fresh(node: ast.AST) -> bool:
@@ -87,9 +91,10 @@ def is_read(node: ast.BoolOp, user: ast.AST) -> bool:
 
 def lost(tree: ast.AST) -> Iterator[str]:
     """Empty lists and dicts that `or` makes and gives away, and what is written into them would be lost."""
-    above = parents(tree)
-    for node in choices(tree):
-        if not is_fresh(node.values[-1]) or is_read(node, above[node]):
+    made = [node for node in choices(tree) if is_fresh(node.values[-1])]
+    above = parents(tree) if made else {}
+    for node in made:
+        if is_read(node, above[node]):
             continue
         user = above[node]
         if isinstance(user, ast.Assign) and len(user.targets) == 1 and isinstance(user.targets[0], ast.Name):
@@ -119,20 +124,20 @@ def is_only_read(name: ast.Name, above: dict[ast.AST, ast.AST]) -> bool:
 def is_number(annotation: ast.expr) -> bool:
     if isinstance(annotation, ast.BinOp):
         return is_number(annotation.left) or is_number(annotation.right)
-    return ast.unparse(annotation).strip("'").startswith(NUMBERS)
+    return (dotted(annotation) or ast.unparse(annotation)).strip("'").startswith(NUMBERS)
 
 
 def declared(tree: ast.AST) -> Iterator[tuple[str, bool]]:
     """Names that are annotated, and whether as numbers."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, (ast.Name, ast.Attribute)):
+    for node in nodes(tree, ast.AnnAssign):
+        if isinstance(node.target, (ast.Name, ast.Attribute)):
             yield node.target.id if isinstance(node.target, ast.Name) else node.target.attr, is_number(node.annotation)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-                if each.annotation is not None:
-                    yield each.arg, is_number(each.annotation)
-            if node.returns is not None:
-                yield node.name, is_number(node.returns)
+    for function in nodes(tree, ast.FunctionDef, ast.AsyncFunctionDef):
+        for each in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
+            if each.annotation is not None:
+                yield each.arg, is_number(each.annotation)
+        if function.returns is not None:
+            yield function.name, is_number(function.returns)
 
 
 def by_name(*trees: ast.AST) -> dict[str, set[bool]]:
@@ -145,8 +150,9 @@ def by_name(*trees: ast.AST) -> dict[str, set[bool]]:
 
 def replaced(tree: ast.AST, attributes: dict[str, set[bool]]) -> Iterator[str]:
     """Numbers for which `or` takes something else where they are 0."""
-    local = by_name(tree)
-    for node in choices(tree):
+    made = list(choices(tree))
+    local = by_name(tree) if made else {}
+    for node in made:
         default = node.values[-1]
         if isinstance(default, ast.Constant) and default.value is not None and not default.value:
             continue  # 0 for 0
@@ -166,14 +172,14 @@ def replaced(tree: ast.AST, attributes: dict[str, set[bool]]) -> Iterator[str]:
 
 
 def test_nothing_is_written_into_a_list_that_or_makes() -> None:
-    found = {str(path.relative_to(ROOT)): list(lost(tree)) for path, tree in CHOOSING.items()}
+    found = {str(path.relative_to(ROOT)): list(lost(tree)) for path, tree in choosing().items()}
     assert {path: spots for path, spots in found.items() if spots} == {}, "write `x or ()`, or `[] if x is None else x`"
 
 
 def test_zero_is_a_number_like_others() -> None:
-    attributes = by_name(*TREES.values())
+    attributes = by_name(*map(parsed, FILES))
     known = {end: set(spots) for end, spots in NOTHING.items()}
-    for path, tree in CHOOSING.items():
+    for path, tree in choosing().items():
         found = set(replaced(tree, attributes))
         for end in known:
             if path.as_posix().endswith(end):

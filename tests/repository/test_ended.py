@@ -38,8 +38,12 @@ def _is_there(number: int) -> bool:
 @pytest.mark.parametrize(("kills", "marked"), [(True, True), (True, False), (False, True)])
 def test_a_process_that_a_test_started_is_gone_after_the_run(tmp_path: Path, kills: bool, marked: bool) -> None:
     file = tmp_path / "number"
-    (tmp_path / "test_it.py").write_text(STARTS.format(marked=marked, file=str(file), stays=3000 if kills else 3))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    (tmp_path / "test_it.py").write_text(STARTS.format(marked=marked, file=str(file), stays=3000 if kills else 1))
+    environment = {
+        **os.environ,
+        "OPLET_TEST_PACE": "0.2",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+    }
     for name in (MARK, "PYTEST_XDIST_WORKER"):
         environment.pop(name, None)
     command = [
@@ -63,7 +67,7 @@ def test_a_process_that_a_test_started_is_gone_after_the_run(tmp_path: Path, kil
         child = int(file.read_text())
         assert _is_there(child)
         if kills:
-            time.sleep(3)  # a look of the watcher's
+            time.sleep(1)  # a look of the watcher's
             run.send_signal(signal.SIGKILL)
         run.wait(LONG)
         while _is_there(child) and time.monotonic() < end:

@@ -24,7 +24,8 @@ COMMON = frozenset(
         builder builders cache calls checks commands context control data decode decoder delegations dependencies describe descriptions
         details dispatch encode enums errors explain external facade files fixed flexbuffers folder graph handles hookimpl hookspecs
         initialization inlined install installed interpreter known limits load loaded loading main mapping math merged model naming numpy
-        op operands operator options packages packing paths point processes profiler quantization reachability reading registry regular
+        op operands operator options packages packing paths point processes profiler protobuf quantization reachability reading registry
+        regular
         report requantization resolving rules runner save schema settings shapes signature signatures sizes source sparsity specifier
         stablehlo strings table tables task tensor texts threaded toolkit trailing type verifier verify version versions views weights
         windows workers write writing

@@ -57,7 +57,33 @@ def test_a_commit_chooses_the_same_part_each_time_and_others_choose_others(monke
         found.add(Part.of_commit().number)
     assert found == set(range(10))
     monkeypatch.setattr(changes, "commit", str)
-    assert Part.of_commit() == Part(0, 10)
+    assert Part.of_commit() == Part(0, 10, turn=0)
+
+
+def test_a_sweep_has_its_turn_in_one_commit_of_three_and_in_every_run_of_all() -> None:
+    for name in CASES[:20]:
+        assert sum(Part(turn=turn).has_turn(name, 3) for turn in range(7, 10)) == 1
+        assert Part.parse("all").has_turn(name, 3)
+        assert Part.parse("2/10").has_turn(name, 3)
+
+
+TOGETHER = """
+import pytest
+pytestmark = pytest.mark.sweep(together=True)
+
+@pytest.mark.parametrize("number", range(9))
+def test_each(number):
+    pass
+"""
+
+
+def test_sweeps_that_share_what_takes_long_are_all_in_one_part(tmp_path: Path) -> None:
+    files = {"tests/test_sweeps.py": TOGETHER}
+    ran = [
+        len(re.findall(r"test_each\[", pytest_of(tmp_path, files, "tests", f"--part={n}/3", "-m", "", "-v")[1]))
+        for n in (1, 2, 3)
+    ]
+    assert sorted(ran) == [0, 0, 9]
 
 
 def test_sweeps_of_a_plugin_or_a_file_that_changed_run_whole_unless_many_did(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import pytest
+from scripts.syntax import parsed
 from tests.places import ROOT
 
 _PACKAGES = ("flex_ops", "text_ops")
@@ -56,7 +57,6 @@ _EXCUSED = {
     "oplet_flex_ops.ops.strings.substr:_starts", "oplet_flex_ops.ops.strings.unicode:_code_points",
     "oplet_flex_ops.tables:find", "oplet_flex_ops.texts.fingerprints:_words", "oplet_flex_ops.texts.regular:replace_first",
     "oplet_text_ops.batches:parts", "oplet_text_ops.classic.merging:_add", "oplet_text_ops.classic.merging:cut",
-    "oplet_text_ops.classic.messages:_varint", "oplet_text_ops.classic.messages:fields",
     "oplet_text_ops.classic.model:__init__", "oplet_text_ops.classic.normalizer:text", "oplet_text_ops.classic.processor:text",
     "oplet_text_ops.classic.unigram:cut", "oplet_text_ops.models.bert_normalizer:_replaced",
     "oplet_text_ops.models.bert_normalizer:normalize", "oplet_text_ops.models.linear_cut:pieces",
@@ -105,10 +105,11 @@ def _meters(node: ast.AST) -> bool:
 def looking(trees: Iterable[ast.AST]) -> set[str]:
     """The names of functions that look at the clock, themselves or by others."""
     functions = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    known, before = set(_CLOCK), 0
+    known, before = _CLOCK | {node.name for node in functions if _meters(node)}, 0
+    called = [(node.name, _called(node)) for node in functions]
     while len(known) != before:
         before = len(known)
-        known |= {node.name for node in functions if node.name not in known and (_called(node) & known or _meters(node))}
+        known |= {name for name, others in called if others & known}
     return known
 
 
@@ -185,7 +186,7 @@ def _found(package: str) -> list[Loop]:
 def _trees(package: str) -> dict[str, ast.AST]:
     root = ROOT / "plugins" / package / "src"
     return {
-        ".".join(path.relative_to(root).with_suffix("").parts): ast.parse(path.read_text("utf-8"))
+        ".".join(path.relative_to(root).with_suffix("").parts): parsed(path)
         for path in sorted(root.rglob("*.py")) if path.name not in _ABOUT_NODES
     }  # fmt: skip
 

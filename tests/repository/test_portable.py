@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from scripts.syntax import dotted, nodes, parsed
 from tests.elsewhere.names import ATTRIBUTES, MODULES
 from tests.places import ROOT
 
@@ -40,18 +40,24 @@ def on_some_systems(tree: ast.Module) -> list[str]:
     """What a module names that some systems have not, without asking first."""
     found = []
     for piece in statements(tree):
-        if any(guard in ast.unparse(piece) for guard in GUARDS):
-            continue
-        for node in ast.walk(piece):
-            if isinstance(node, ast.Import):
-                found += [alias.name for alias in node.names if alias.name.partition(".")[0] in MODULES]
-            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
-                names = ATTRIBUTES.get(node.module, set())
-                found += [node.module] if node.module.partition(".")[0] in MODULES else []
-                found += [f"{node.module}.{alias.name}" for alias in node.names if alias.name in names]
-            elif isinstance(node, ast.Attribute) and node.attr in ATTRIBUTES.get(ast.unparse(node.value), ()):
-                found.append(ast.unparse(node))
+        named = list(on_some(piece))
+        if named and not any(guard in ast.unparse(piece) for guard in GUARDS):
+            found += named
     return found
+
+
+def on_some(piece: ast.AST) -> Iterator[str]:
+    """What a piece of a module names that some systems have not."""
+    for node in ast.walk(piece):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] in MODULES)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
+            names = ATTRIBUTES.get(node.module, set())
+            if node.module.partition(".")[0] in MODULES:
+                yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names if alias.name in names)
+        elif isinstance(node, ast.Attribute) and node.attr in ATTRIBUTES.get(dotted(node.value), ()):
+            yield dotted(node)
 
 
 #: Where the mode and the encoding stand among the arguments, of functions and methods that read or write text.
@@ -63,9 +69,7 @@ SAY_IT = {"run_python", "python_process"}
 
 def without_encoding(tree: ast.Module) -> Iterator[str]:
     """Calls in a module that read or write text in the encoding of the system."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
+    for node in nodes(tree, ast.Call):
         given = {word.arg: word.value for word in node.keywords}
         name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
         if "encoding" in given or name in SAY_IT or None in given:
@@ -128,10 +132,6 @@ def test_packages_ask_before_they_use_what_some_systems_have_not() -> None:
 def test_packages_say_in_which_encoding_they_read_and_write_text() -> None:
     found = {path.relative_to(ROOT).as_posix(): calls for path in FILES if (calls := list(without_encoding(parsed(path))))}
     assert found == {}
-
-
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
 
 
 def test_a_clone_has_the_line_ends_of_the_repository_on_every_system() -> None:

@@ -8,6 +8,7 @@ import re
 
 import pytest
 from scripts.stubs import COMPANIONS
+from scripts.syntax import nodes, parsed
 from tests.places import ROOT
 
 import oplet
@@ -38,7 +39,7 @@ def test_each_public_name_is_used_somewhere() -> None:
         for path in (ROOT / folder).rglob("*.py"):
             text = path.read_text("utf-8")
             used |= set(re.findall(r"\boplet\.(\w+)", text))  # a class that keeps to a protocol says so in its docstring
-            for node in ast.walk(ast.parse(text)):
-                if isinstance(node, ast.ImportFrom) and node.module == "oplet":
-                    used |= {alias.name for alias in node.names}
+            if re.search(r"\bfrom\s+oplet\s+import\b", text):
+                imports = (node for node in nodes(parsed(path), ast.ImportFrom) if node.module == "oplet")
+                used |= {alias.name for node in imports for alias in node.names}
     assert {*oplet.__all__} - {"__version__"} <= used

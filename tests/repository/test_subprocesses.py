@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from scripts.syntax import dotted, nodes, parsed
 from tests.places import ROOT
 
 from oplet_build.building import report
@@ -31,47 +32,33 @@ SHIPPED = [
 #: Modules whose business is to start processes or to run files as Python.
 STARTERS = {"subprocess", "multiprocessing", "pty", "runpy", "concurrent.futures.process", "_posixsubprocess"}
 CALLS = ("exec", "spawn", "posix_spawn", "fork", "popen", "system", "startfile")
+OS_CALLS = tuple(f"os.{call}" for call in CALLS)
+STARTING = ("ProcessPoolExecutor", "create_subprocess_exec", "create_subprocess_shell", "subprocess_exec")
 #: Writing that follows a link or leaves half a file.
 WRITERS = {"write_text", "write_bytes", "mkstemp", "NamedTemporaryFile", "copyfile", "copy2", "copytree"}
 REPLACERS = {("os", "replace"), ("os", "rename"), ("os", "open"), ("os", "symlink"), ("shutil", "copy"), ("shutil", "move")}
 
 
-def dotted(node: ast.AST) -> str:
-    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-
-
 def starts(tree: ast.AST) -> Iterator[str]:
     """What in a module starts a process, whatever it is called there."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in STARTERS)
-        elif isinstance(node, ast.ImportFrom) and node.module:
+    for node in nodes(tree, ast.Import):
+        yield from (alias.name for alias in node.names if alias.name in STARTERS)
+    for node in nodes(tree, ast.ImportFrom):
+        if node.module:
             names = {alias.name for alias in node.names}
             if node.module in STARTERS or names & {"ProcessPoolExecutor", "create_subprocess_exec", "create_subprocess_shell"}:
                 yield node.module
             elif node.module == "os":
                 yield from (name for name in names if name.startswith(CALLS))
-        elif isinstance(node, ast.Attribute):
-            name = dotted(node)
-            if (
-                name.startswith(tuple(f"os.{call}" for call in CALLS))
-                or node.attr
-                in (
-                    "ProcessPoolExecutor",
-                    "create_subprocess_exec",
-                    "create_subprocess_shell",
-                    "subprocess_exec",
-                )
-                or name == "sys.executable"
-            ):
-                yield name
+    for node in nodes(tree, ast.Attribute):
+        name = dotted(node)
+        if name.startswith(OS_CALLS) or node.attr in STARTING or name == "sys.executable":
+            yield name
 
 
 def writes(tree: ast.AST) -> Iterator[str]:
     """What in a module writes to a file by its name."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call):
-            continue
+    for node in nodes(tree, ast.Call):
         name = dotted(node.func)
         owner, _, method = name.rpartition(".")
         if not name and isinstance(node.func, ast.Attribute):
@@ -83,7 +70,7 @@ def writes(tree: ast.AST) -> Iterator[str]:
 
 
 def test_only_one_module_starts_processes() -> None:
-    found = {path: list(starts(ast.parse(path.read_text()))) for path in SHIPPED}
+    found = {path: list(starts(parsed(path))) for path in SHIPPED}
     found = {str(path.relative_to(ROOT)): names for path, names in found.items() if names}
     assert found.pop("plugins/tools/src/oplet_tools/processes.py") != []
     # It reads what its process writes; the process itself is started by oplet_tools.processes.
@@ -97,8 +84,7 @@ def test_only_one_module_starts_processes() -> None:
     # It calls the machine's compiler.
     assert found.pop("benchmarks/native.py") == ["subprocess"]
     assert found == {}, "use oplet_tools.processes"
-    campaign = ast.parse((ROOT / "fuzz" / "campaign.py").read_text())
-    called = {dotted(node.func) for node in ast.walk(campaign) if isinstance(node, ast.Call)}
+    called = {dotted(node.func) for node in nodes(parsed(ROOT / "fuzz" / "campaign.py"), ast.Call)}
     assert not {name for name in called if name.startswith("subprocess.")}
 
 
@@ -123,10 +109,8 @@ def test_whatever_starts_a_process_is_found(code: str) -> None:
 
 def test_only_one_module_writes_files() -> None:
     shipped = [path for path in SHIPPED if path.is_relative_to(CORE) or "plugins" in path.parts]
-    found = {
-        str(path.relative_to(CORE.parent)): list(writes(ast.parse(path.read_text()))) for path in shipped if CORE in path.parents
-    }
-    found |= {str(path): list(writes(ast.parse(path.read_text()))) for path in shipped if CORE not in path.parents}
+    found = {str(path.relative_to(CORE.parent)): list(writes(parsed(path))) for path in shipped if CORE in path.parents}
+    found |= {str(path): list(writes(parsed(path))) for path in shipped if CORE not in path.parents}
     assert found.pop("oplet/model/files/atomic_write.py")
     assert found.pop(str(ROOT / "plugins/tools/src/oplet_tools/running/many/keeping/appending.py"))
     for path in (

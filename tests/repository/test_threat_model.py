@@ -8,10 +8,10 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
+from scripts.syntax import dotted, nodes, parsed
 from tests.places import ROOT
 
 import oplet
@@ -40,19 +40,9 @@ NETWORK = {
 CODE = {"pickle", "_pickle", "shelve", "dill", "cloudpickle", "joblib", "yaml", "dbm", "marshal"}
 
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    """The syntax tree of a file."""
-    return ast.parse(path.read_text("utf-8"))
-
-
-def dotted(node: ast.AST) -> str:
-    return ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-
-
 def modules(tree: ast.AST) -> Iterator[str]:
     """The first parts of what a module imports, wherever in it; not `urllib.parse`, which only splits addresses."""
-    for node in ast.walk(tree):
+    for node in nodes(tree, ast.Import, ast.ImportFrom):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -70,7 +60,7 @@ def variables(tree: ast.Module) -> Iterator[str]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in ast.walk(tree):
+    for node in nodes(tree, ast.Call, ast.Subscript):
         key: ast.expr | None = None
         if isinstance(node, ast.Call) and dotted(node.func) in ("os.environ.get", "os.getenv", "environ.get", "variables.get"):
             key = node.args[0]
@@ -111,8 +101,8 @@ def test_nothing_that_is_shipped_reads_what_runs_code() -> None:
     calling = {
         (path.name, dotted(node.func))
         for path in SHIPPED
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.Call) and dotted(node.func) in ("eval", "exec", "np.load", "numpy.load")
+        for node in nodes(parsed(path), ast.Call)
+        if dotted(node.func) in ("eval", "exec", "np.load", "numpy.load")
     }
     assert calling == {("code_points.py", "np.load")}  # a table of the package itself, which is installed beside its code
 
@@ -168,7 +158,8 @@ def test_nothing_that_is_shipped_makes_memory_executable_or_compiles() -> None:
 
 def test_few_modules_open_libraries() -> None:
     calls = {
-        name: {ast.unparse(node) for node in ast.walk(parsed(path)) if is_opening(node)} for name, path in shipped_alone().items()
+        name: {ast.unparse(node) for node in nodes(parsed(path), ast.Call) if is_opening(node)}
+        for name, path in shipped_alone().items()
     }
     found = {name: opened for name, opened in calls.items() if opened}
     # BLAS is found among the libraries that the process has already; the others call the C library.
@@ -186,9 +177,9 @@ def test_few_modules_open_libraries() -> None:
     assert set(found) == {"oplet_native_ops/shim/opening.py", "oplet_native_ops/shim/library.py"}
 
 
-def is_opening(node: ast.AST) -> bool:
-    """Whether a node of a syntax tree opens a shared library."""
-    return isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in (
+def is_opening(node: ast.Call) -> bool:
+    """Whether a call opens a shared library."""
+    return dotted(node.func).rpartition(".")[2] in (
         "CDLL",
         "PyDLL",
         "WinDLL",

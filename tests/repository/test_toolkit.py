@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from scripts.import_graph import modules
+from scripts.syntax import dotted, nodes, parsed
 from tests.children import run_child
 from tests.places import ROOT
 
@@ -26,13 +27,13 @@ USERS = [
 
 
 @functools.cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8"))
+def of_core() -> dict[str, Path]:
+    return modules(CORE)
 
 
 def told(name: str) -> str:
     """What the source says of a name: a docstring, or the comment before it that begins with "#:"."""
-    home, known = toolkit._HOMES[name], modules(CORE)
+    home, known = toolkit._HOMES[name], of_core()
     if f"{home}.{name}" in known:
         return ast.get_docstring(parsed(known[f"{home}.{name}"])) or ""
     lines = known[home].read_text("utf-8").splitlines()
@@ -53,8 +54,8 @@ def test_a_name_of_the_toolkit_is_there_and_told(name: str) -> None:
 
 
 def imported(path: Path, module: str) -> Iterator[str]:
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.ImportFrom) and node.module == module:
+    for node in nodes(parsed(path), ast.ImportFrom):
+        if node.module == module:
             yield from (alias.name for alias in node.names)
 
 
@@ -96,17 +97,14 @@ def private(name: str) -> bool:
 
 def defined(tree: ast.Module) -> Iterator[str]:
     """The private names that classes of a module give their objects."""
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node.name
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) in ("self", "cls"):
+    yield from (node.name for node in nodes(tree, ast.FunctionDef, ast.AsyncFunctionDef))
+    for node in nodes(tree, ast.Attribute):
+        if isinstance(node.ctx, ast.Store) and dotted(node.value) in ("self", "cls"):
             yield node.attr
-        elif isinstance(node, ast.ClassDef):
-            for each in node.body:
-                targets = (
-                    each.targets if isinstance(each, ast.Assign) else [each.target] if isinstance(each, ast.AnnAssign) else []
-                )
-                yield from map(ast.unparse, targets)
+    for room in nodes(tree, ast.ClassDef):
+        for each in room.body:
+            targets = each.targets if isinstance(each, ast.Assign) else [each.target] if isinstance(each, ast.AnnAssign) else []
+            yield from map(ast.unparse, targets)
 
 
 @functools.cache
@@ -117,16 +115,17 @@ def of_the_core() -> frozenset[str]:
 def reaches(tree: ast.Module) -> Iterator[str]:
     """Accesses to private attributes that objects of the core have and none of this module's has."""
     foreign = of_the_core() - OTHERS - set(defined(tree))
-    for node in ast.walk(tree):
-        name, of = "", ""
+    for taken in nodes(tree, ast.ImportFrom):
+        if (taken.module or "").partition(".")[0] == "oplet":
+            yield from (f"line {taken.lineno}: {alias.name}" for alias in taken.names if private(alias.name))
+    for node in nodes(tree, ast.Attribute, ast.Call):
+        name, of = "", node
         if isinstance(node, ast.Attribute):
-            name, of = node.attr, ast.unparse(node.value)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "setattr", "hasattr") and len(node.args) > 1:
-            name, of = getattr(node.args[1], "value", ""), ast.unparse(node.args[0])
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "oplet":
-            yield from (f"line {node.lineno}: {alias.name}" for alias in node.names if private(alias.name))
-        if name in foreign and of not in ("self", "cls"):
-            yield f"line {node.lineno}: {of}.{name}"
+            name, of = node.attr, node.value
+        elif dotted(node.func) in ("getattr", "setattr", "hasattr") and len(node.args) > 1:
+            name, of = getattr(node.args[1], "value", ""), node.args[0]
+        if name in foreign and dotted(of) not in ("self", "cls"):
+            yield f"line {node.lineno}: {ast.unparse(of)}.{name}"
 
 
 @pytest.mark.parametrize("path", USERS, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from scripts import packages
+from scripts import contents, packages
 from scripts.requirements import ROOT, tomllib
 from tests.kinds import part
 
@@ -136,10 +136,11 @@ def test_every_night_all_of_the_emulated_room_runs_where_its_machines_can_be_mad
 
 def test_every_night_models_answer_in_a_browser_s_python_as_they_do_here() -> None:
     running = " ".join(step["run"] for step in workflow("browser.yml")["jobs"]["pyodide"]["steps"] if "run" in step)
-    for program in re.findall(r"scripts/\S+", running):
+    for program in re.findall(r"(?:scripts|tests)/\S+", running):
         assert (ROOT / program).is_file(), program
     assert running.count("scripts/browser/answers.py") == 2
-    assert running.endswith("diff here there")
+    assert "diff here there" in running
+    assert running.endswith('OPLET_PYODIDE=node_modules/pyodide python -m pytest -m "" tests/repository/test_tryout.py')
 
 
 def test_changes_nights_and_only_a_tag_of_a_version_start_them() -> None:
@@ -160,7 +161,9 @@ def test_a_release_publishes_what_was_built_the_core_last_and_a_person_allows_it
     assert any(
         "pip install" in command and "ziglang" in command and "cyclonedx" in command for command in commands("release.yml")
     )
-    assert "python -m scripts.packages again && diff -r dist again" in commands("release.yml")
+    [twice] = [command for command in commands("release.yml") if "scripts.reproduced dist again" in command]
+    assert "python -m scripts.packages again" in twice
+    assert "OPLET_COMPILED_OBJECTS=" in twice  # no object file of the first build
     assert commands("release.yml")[-1] == "python -m scripts.release_files dist"
     assert jobs["publish"]["needs"] == "build"
     assert jobs["publish"]["environment"] == "pypi"
@@ -192,6 +195,8 @@ def test_a_release_builds_every_package(options: list[str], tmp_path: Path, caps
                 # What is compiled is in the wheels of the platforms that it was compiled for, and nowhere else.
                 suffix = ".dylib" if "-macosx_" in file.name else ".dll" if "-win_" in file.name else ".so"
                 assert any(entry.endswith(suffix) for entry in wheel.namelist()) is not file.name.endswith("-any.whl")
+                assert contents.wrong(file) == []
+        assert contents.wrong(place / f"{name}-{oplet.__version__}.tar.gz") == []
         with tarfile.open(place / f"{name}-{oplet.__version__}.tar.gz") as sdist:
             assert f"{name}-{oplet.__version__}/pyproject.toml" in sdist.getnames()
     assert len(told) == made

@@ -32,7 +32,7 @@ __all__ = [
 class SubgraphRunner:
     """Runs any subgraph of an interpreter, whether or not a signature names it; tensors are given by their index in the subgraph.
 
-    Its `invoke` returns no copies of outputs, and does run while numpy views from `Interpreter.tensor` are alive.
+    Its `invoke` copies no outputs, and may run while numpy views from `Interpreter.tensor` are alive.
 
     Args:
         interpreter: the interpreter.
@@ -116,20 +116,19 @@ class SubgraphRunner:
         return self._runtime.readable(tensor, self.index)
 
     def use_memory(self, arrays: Mapping[int, NDArray[Any] | None]) -> Collection[int]:
-        """Let inputs and outputs lie in arrays of the application, which runs then read and write without copies.
+        """Use arrays of the application as the memory of inputs and outputs, which runs then read and write without copies.
 
-        It lasts until the subgraph is prepared again, as by `allocate` after a resize; `Subgraph.generation` is another number then. An
-        output that a run could not leave in its array has another `data` afterwards. No two of the arrays may overlap where one of them
-        is an output's.
+        It lasts until the subgraph is prepared again, as by `allocate` after a resize, which changes `Subgraph.generation`. If a run cannot
+        write an output into its array, `Tensor.data` of the output is another array afterwards. An output's array must not overlap any
+        other.
 
         Args:
             arrays: by the index of an input or output, a contiguous and writeable array of its dtype and shape; None for the runtime's own
                 memory, to which the tensor's value is copied. An input and an output may have the same array where `can_overwrite` says so.
 
         Returns:
-            The indices of the tensors that lie where it was asked for. Constants, variables and strings stay where they are, as does what
-            a delegate's kernel reads or writes, and every tensor of a subgraph in which shapes depend on values, that nodes call, or that
-            is not allocated.
+            The indices of the tensors that use the requested memory. Not moved are constants, variables, strings, tensors that a delegate's
+            kernel reads or writes, and all tensors of a subgraph that has dynamic shapes, is called by nodes, or is not allocated.
 
         Raises:
             StateError: another thread is using the interpreter.
@@ -138,9 +137,9 @@ class SubgraphRunner:
         return self._runtime.exchange_memory(arrays, self.index)
 
     def can_overwrite(self, input: int, output: int) -> bool:
-        """Return whether one array may be both an input and an output (see `use_memory`), as for the caches of a language model.
+        """Return whether one array may be both an input and an output (see `use_memory`), as for a language model's caches.
 
-        It may where the only node that reads the input writes the output and can do so in place (see `Node.in_place`).
+        This needs the only node that reads the input to write the output, in place (see `Node.in_place`).
 
         Args:
             input: the input's index.
@@ -173,7 +172,7 @@ class SubgraphRunner:
 
     @property
     def backend(self) -> Backend | None:
-        """What else runs the subgraph, in the background: the interpreter changes nothing while that is busy, and closes it; or None."""
+        """The asynchronous backend of the subgraph, None without one. While it is busy, changes of the interpreter raise an error."""
         return self._runtime.backends.get(self.index)
 
     @backend.setter
@@ -181,7 +180,7 @@ class SubgraphRunner:
         self._runtime.backends[self.index] = backend
 
     def bind_alone(self, node: Node) -> None:
-        """Bind the only node that the subgraph runs to the arrays that its tensors have now, for the next `invoke`.
+        """Bind the kernel of the subgraph's only node to the arrays that its tensors have now, for the next `invoke`.
 
         Args:
             node: the node; its kernel's `prepare` was called.
@@ -197,7 +196,7 @@ class SubgraphRunner:
 
 
 def inline_alike(interpreter: Interpreter, other: Interpreter) -> None:
-    """Inline composites (replace them by their decompositions' nodes) in an interpreter as delegates have had it done in another.
+    """Inline (replace by their decompositions' nodes) the composites that another interpreter has inlined for its delegates.
 
     Args:
         interpreter: the interpreter that is changed; it has no delegates.
@@ -226,7 +225,7 @@ def profiled(interpreter: Interpreter, profiler: Profiler | None) -> Iterator[No
 
 
 def unshare_plan(interpreter: Interpreter) -> None:
-    """Keep what an interpreter has prepared out of the cache that interpreters of a model share: a test may then change it.
+    """Exclude an interpreter's prepared plan from the cache that interpreters of a model share, so that a test may change it.
 
     Args:
         interpreter: the interpreter.

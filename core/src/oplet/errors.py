@@ -196,7 +196,7 @@ class PrepareError(OpletError, RuntimeError):
 
 
 class UnservedNodeError(PrepareError):
-    """All kernels that serve an op declined one of its nodes.
+    """A node of an op that has kernels is declined by all of them, as none supports its types or shapes.
 
     Attributes:
         op: the op's name.

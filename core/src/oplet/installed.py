@@ -50,8 +50,7 @@ class _EntryPoint(Row):
 
 
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a group from all packages on the import path; of a package that is there twice, those of the
-    first.
+    """Return the entry points of a group from all packages on the import path; if a package is installed twice, those of the first.
 
     Args:
         group: the group's name.

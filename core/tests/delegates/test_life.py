@@ -23,6 +23,7 @@ from oplet import (
     SimpleDelegate,
 )
 from oplet.errors import DelegateApplicationError, DelegateError, UnresolvedOpError
+from oplet_testing import invoke
 
 DYNAMIC = DelegateFlags.ALLOW_DYNAMIC_TENSORS
 
@@ -203,6 +204,34 @@ def test_a_delegate_that_fails_where_only_it_serves_an_op_leaves_the_op_unresolv
         interpreter.modify_graph_with_delegate(second)
     with pytest.raises(UnresolvedOpError, match="AddOne"):
         interpreter.allocate_tensors()
+
+
+class OfThree(Counting):
+    """Claims all nodes where three values come in, else the first; the kernel of all refuses other shapes."""
+
+    def is_node_supported(self, context: DelegateContext, node: Node) -> bool:
+        return node.index == 0 or context.tensors[0].shape == (3,)
+
+    def create_kernel(self, params: DelegateParams) -> DelegateKernel:
+        kernel = Kernel(self, params)
+        kernel.prepare = self.prepare_kernel  # type: ignore[method-assign]
+        return kernel
+
+    def prepare_kernel(self, context: Context, node: Node) -> None:
+        if len(node.user_data.nodes) > 1 and node.inputs[0].shape != (3,):
+            raise DelegateApplicationError("three values, no more")
+        like_input(context, node)
+
+
+@pytest.mark.parametrize("sizes", [[4], [4, 5], [4, 5, 6], [4, 4]])
+def test_after_shapes_that_a_kernel_refuses_the_delegate_claims_what_it_claimed_before(sizes: list[int]) -> None:
+    interpreter = make(OfThree(flags=DYNAMIC))
+    assert [r.partitions for r in interpreter.delegation_reports()] == [[[0, 1, 2]]]
+    for size in sizes:
+        invoke(interpreter, np.zeros(size, F32), resize=True)
+        assert [r.partitions for r in interpreter.delegation_reports()] == [[[0]]]
+    invoke(interpreter, np.zeros(3, F32), resize=True)
+    assert [r.partitions for r in interpreter.delegation_reports()] == [[[0, 1, 2]]]
 
 
 # Contexts ----------------------------------------------------------------------------------------------------

@@ -150,6 +150,16 @@ def test_a_name_that_is_taken_already_is_not_written_to(tmp_path, monkeypatch) -
     assert (tmp_path / "file").read_text() == "new"
 
 
+def test_where_every_name_is_taken_the_file_that_was_asked_for_is_named(tmp_path, monkeypatch) -> None:
+    asked = []
+    monkeypatch.setattr(module.os, "urandom", lambda size: asked.append(size) or bytes(size))
+    (tmp_path / f".oplet-{bytes(8).hex()}.tmp").touch()
+    with pytest.raises(FileExistsError) as caught:
+        write_atomically(tmp_path / "file", "new")
+    assert caught.value.filename == str(tmp_path / "file")
+    assert 2 < len(asked) <= 100
+
+
 def test_a_device_is_written_to_and_not_replaced(tmp_path) -> None:
     link = tmp_path / "null"
     link.symlink_to(os.devnull)

@@ -358,6 +358,15 @@ def test_files_of_external_buffers_are_copied_along(external: Path, tmp_path: Pa
     assert os.listdir(there / "weights") == ["a.bin"]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a colon is no letter of a file's name there")
+def test_a_file_of_external_buffers_may_have_a_colon_in_its_name_where_the_system_has_no_drives(external: Path) -> None:
+    root = Model.open(external).root
+    root.external_buffer_groups[0].name = "weights/a:b.bin"
+    (external.parent / "weights" / "a:b.bin").write_bytes(b"5678")
+    external.write_bytes(Model(root).to_bytes())
+    assert Model.open(external).external_buffer(1).tobytes() == b"5678"
+
+
 def test_another_models_files_are_not_overwritten(external: Path, tmp_path: Path) -> None:
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights" / "a.bin").write_bytes(b"else")

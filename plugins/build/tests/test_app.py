@@ -11,7 +11,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from PIL import Image
 from tests.places import EXAMPLES, REAL
 
 from oplet import Interpreter, Model, PluginManager
+from oplet_build.building.build_program import BuiltProgram, build_program
 from oplet_build.building.cutting.cut_core import cut_core
 from oplet_build.building.cutting.cut_kernels import CutPackage, cut_kernels
 from oplet_build.building.error import BuildError
@@ -437,7 +438,18 @@ def test_a_model_can_only_be_taken_along_where_one_is_named(oplet, tmp_path: Pat
     assert "no model to take along" in built.err
 
 
-def test_the_report_counts_what_was_kept_and_left_out(oplet, digits: Path, tmp_path: Path) -> None:
+def test_the_report_counts_what_was_kept_and_left_out(
+    oplet, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The second command tells what the first one built.
+    made: list[BuiltProgram] = []
+
+    def build_once(*arguments: Any, **options: Any) -> BuiltProgram:
+        if not made:
+            made.append(build_program(*arguments, **options))
+        return made[0]
+
+    monkeypatch.setattr("oplet_build.building.build_program.build_program", build_once)
     command = ["build", digits, "--name", "digits_app", "-o", tmp_path / "digits.pyz", "--with-model", "--no-timing"]
     told = json.loads(oplet(*command, "--json").out)
     assert told["program"] == str(tmp_path / "digits.pyz")

@@ -11,7 +11,7 @@ import pytest
 
 from oplet import Interpreter, ModelBuilder, Profiler
 from oplet.schema.options import ConcatenationOptions, GeluOptions, SoftmaxOptions
-from oplet_compiled_ops.shaping.copying import COPY, copy_arguments
+from oplet_compiled_ops.shaping import COPY, copy_arguments
 from oplet_testing import invoke
 from oplet_testing.graphs import Graph, Op, graph_model
 from oplet_testing.one_op import Spec

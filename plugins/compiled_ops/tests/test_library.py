@@ -12,10 +12,12 @@ import pytest
 from tests.children import run_child
 
 from oplet import Interpreter
+from oplet.schema.options import SoftmaxOptions
 from oplet_compiled_ops.library import levels, opening
 from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.library.levels import LEVELS, using
 from oplet_compiled_ops.library.opening import MissingKernelError
+from oplet_compiled_ops.library.signatures import kinds
 from oplet_testing import Spec, one_op_model
 
 X = Spec("float32", (1, 4))
@@ -137,6 +139,36 @@ def test_the_library_is_built_of_these_sources() -> None:
     assert not missing, "run `python -m oplet_compiled_ops.compiling`"
     built = identity([fingerprint(kernel, level) for kernel in kernels])
     assert opening.library().identity == built, "run `python -m oplet_compiled_ops.compiling`"
+
+
+def test_a_kernel_s_function_takes_the_arguments_that_its_signature_tells() -> None:
+    pytest.importorskip("numba")
+    from oplet_compiled_ops.compiling.members import kernels_of
+
+    for kernel in kernels_of(LEVELS[opening.library().level]):
+        code = kernel.function.__code__
+        assert (kernel.name, code.co_argcount) == (kernel.name, len(kinds(kernel.signature)))
+
+
+def test_a_model_s_process_imports_no_source_of_a_kernel_that_is_declared_elsewhere(tmp_path: Path) -> None:
+    model = tmp_path / "model.tflite"
+    content = one_op_model("SOFTMAX", [X], [X], SoftmaxOptions(beta=1.0))
+    model.write_bytes(content)
+    code = """if True:
+        import sys
+        from oplet import Interpreter
+        from oplet_compiled_ops.library.kernels import known
+        interpreter = Interpreter(sys.argv[1])
+        interpreter.allocate_tensors()
+        interpreter.invoke()
+        declared = {f"oplet_compiled_ops.{path.partition(':')[0]}" for path in [one.declared_at for one in known] if path}
+        print(interpreter.explain()[0].distribution, len(declared) > 1, declared & sys.modules.keys())
+        from oplet_compiled_ops.softmax import SOFTMAX
+        SOFTMAX.function
+        print(declared & sys.modules.keys())
+    """
+    printed = run_child([sys.executable, "-c", code, str(model)]).stdout.splitlines()
+    assert printed == ["oplet-compiled-ops True set()", "{'oplet_compiled_ops.softmax.exponentials'}"]
 
 
 def test_fingerprints_are_the_same_in_every_process() -> None:

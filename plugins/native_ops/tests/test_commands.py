@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripts.requirements import tomllib
 from tests.children import run_child
 
 from oplet_native_ops.commands.scaffold import new_op
@@ -99,7 +102,10 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("new")
     ran = oplet("native", "new-op", "MyTwice", cwd=folder)
     assert not ran.returncode, ran.stderr
-    assert ran.stdout.splitlines()[-1] == 'cd oplet-my-twice-op && pip install ".[test]" && pytest'
+    draft, _, last = ran.stdout.splitlines()[-3:]
+    assert draft.startswith("It is a draft, which runs no model")
+    assert "FINISHED = True in oplet-my-twice-op/src/oplet_my_twice_op/__init__.py" in draft
+    assert last == 'cd oplet-my-twice-op && pip install -e ".[test]" && pytest'
     made, site = folder / "oplet-my-twice-op", folder / "site"
     # What pip would install first is here.
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target", str(site), "."]
@@ -157,9 +163,28 @@ def test_a_new_package_s_files_are_told_as_json_too(tmp_path: Path) -> None:
     assert (tmp_path / "there" / "native" / "include" / "tflite" / "c" / "c_api_opaque.h").is_file()
 
 
+def test_a_new_package_has_a_name_of_the_author_s_own_its_licence_s_text_and_the_way_to_a_release(tmp_path: Path) -> None:
+    folder = new_op("SoftThreshold", tmp_path / "own", package="Acme.Native-ops")
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    assert project["name"] == "acme-native-ops"
+    assert project["entry-points"]["oplet"] == {"acme_native_ops": "acme_native_ops"}
+    assert (folder / "src" / "acme_native_ops" / "__init__.py").is_file()
+    assert 'plugin.distribution == "acme-native-ops"' in (folder / "tests" / "test_soft_threshold.py").read_text()
+    assert "draft" not in (folder / "README.md").read_text()  # an index shows it
+    release = (folder / "CONTRIBUTING.md").read_text()
+    hook = runpy.run_path(str(folder / "hatch_build.py"))
+    assert set(re.findall(r"NATIVE_TARGET=(\S+) python -m build", release)) == set(hook["TARGETS"])
+    assert "src/acme_native_ops/libsoft_threshold.so" in release
+    shared = EXAMPLES.parent / "plugins/tools/src/oplet_tools/scaffolding/templates/apache/LICENSE.in"
+    assert (folder / "LICENSE").read_text() == shared.read_text()
+    assert not (new_op("SoftThreshold", tmp_path / "other", license="MIT") / "LICENSE").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
+        (["Atan", "--package", "json"], "'json' cannot be a package's name"),
+        (["Atan", "--package", "a/b"], "'a/b' cannot be a package's name"),
         (["2D"], "'2D' cannot be an op's name here"),
         (["a b"], "'a b' cannot be an op's name here"),
         (["CONV_2D"], "CONV_2D is a built-in operator"),

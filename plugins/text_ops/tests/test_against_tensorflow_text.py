@@ -16,6 +16,8 @@ NAMES = (
     "normalized", "normalized_cased", "bytes", "folded", "NFC", "NFD", "NFKC", "NFKD", "decoded", "characters", "encoded", "transcoded",
     "coerced", "lengths", "scripts", "split_0", "split_1", "split_2", "split_3",
 )  # fmt: skip
+#: Those that the converter takes seconds for.
+SLOW = {"packed", "bert", "bert_cased", "bert_detokenized", "bytes", "whitespace", "split_1", "split_2", "split_3"}
 
 
 @functools.cache
@@ -27,7 +29,7 @@ def test_every_case_is_compared() -> None:
     assert set(known()) == set(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.sweep) if name in SLOW else name for name in NAMES])
 def test_two_thousand_texts_give_what_tensorflow_text_gives(name: str) -> None:
     skip_without_re2(name)
     model, answer = converted(known()[name])

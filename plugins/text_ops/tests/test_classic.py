@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from plugins.text_ops.tests.pieces import MODELS, classic_model, random_texts, recorded, sentences, strings, unpacked
 
-from oplet import Interpreter, MutableOpResolver
-from oplet.errors import OpletError
+from oplet import Interpreter, Limits, MutableOpResolver
+from oplet.errors import LimitError, OpletError
 from oplet.kernels.strings import StringMeter
 from oplet_text_ops import register_ops
 from oplet_text_ops.classic.processor import Ends, Processor
@@ -47,11 +47,19 @@ def test_texts_of_pieces_are_the_library_s(model: str) -> None:
         assert processor.text([(piece, processor.number(piece)) for piece in pieces], ends(model), StringMeter()) == text
 
 
-def interpreter(source: str, op: str, kinds: list[str], settings: dict[str, Any], *feeds: Any, proto: bytes = b"") -> Interpreter:
+def interpreter(
+    source: str,
+    op: str,
+    kinds: list[str],
+    settings: dict[str, Any],
+    *feeds: Any,
+    proto: bytes = b"",
+    limits: Limits | None = None,
+) -> Interpreter:
     resolver = MutableOpResolver()
     register_ops(resolver)
     content = classic_model(source, op, kinds, settings, *feeds, proto=proto)
-    return Interpreter(model_content=content, op_resolver=resolver, plugins=[])
+    return Interpreter(model_content=content, op_resolver=resolver, plugins=[], limits=limits)
 
 
 def run(interpreter: Interpreter, *feeds: Any) -> list[Any]:
@@ -89,6 +97,22 @@ def test_a_model_that_carries_its_proto_cuts_texts_and_puts_them_together() -> N
     feeds = [codes, ends, *map(np.array, (False,) * 3)]
     joiner = interpreter("SentencepieceOp", "SentencepieceDetokenizeOp", ["object"], {}, *feeds, proto=proto("plain"))
     assert run(joiner, *feeds)[0].tolist() == [b"of the text", b""]
+
+
+def test_rows_are_charged_for_their_own_pieces() -> None:
+    """Many short rows take little memory for a time, a long one much."""
+    count, limits, refused = 40_000, Limits(max_arena_bytes=3_600_000), []
+    codes, flags = np.full(count, 5, np.int32), [*map(np.array, (False,) * 3)]
+    for splits in (np.arange(count + 1, dtype=np.int64), np.array([0, count], np.int64)):
+        feeds = [codes, splits, *flags]
+        joiner = interpreter(
+            "SentencepieceOp", "SentencepieceDetokenizeOp", ["object"], {}, *feeds, proto=proto("plain"), limits=limits
+        )
+        try:
+            run(joiner, *feeds)
+        except LimitError:
+            refused.append(splits.size)
+    assert refused == [2]
 
 
 def test_a_model_without_its_proto_is_refused_and_told_what_to_do() -> None:

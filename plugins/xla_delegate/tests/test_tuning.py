@@ -20,7 +20,7 @@ MODEL = graph_model(Graph(dict.fromkeys("abc", ROWS), "a", "c", [Op("TANH", "a",
 COMPILING = 2.0
 
 
-def test_tuning_measures_its_invokes_without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tuning_tells_compiling_apart_from_invokes(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("oplet_tools")
     from oplet_tools.tuning import trials
     from oplet_tools.tuning.candidates import builtin_operators, delegate_names
@@ -48,3 +48,5 @@ def test_tuning_measures_its_invokes_without_compiling(monkeypatch: pytest.Monke
     assert compiled
     assert ours.seconds is not None
     assert ours.seconds < COMPILING
+    assert ours.ready is not None
+    assert ours.ready > COMPILING

@@ -48,8 +48,8 @@ class DelegateParams(NamedTuple):
     Attributes:
         delegate: the delegate.
         nodes: the nodes that the kernel replaces, in the order in which to run them.
-        input_tensors: the tensors that they read from outside of the partition, including constants.
-        output_tensors: the tensors that other nodes, or the caller, read from them.
+        input_tensors: the tensors that these nodes read from outside of the partition, including constants.
+        output_tensors: the tensors written by these nodes that other nodes, or the caller, read.
     """
 
     delegate: Delegate
@@ -59,7 +59,7 @@ class DelegateParams(NamedTuple):
 
 
 class DelegateContext:
-    """What a delegate's `prepare` sees of one subgraph, and the methods by which it claims nodes. The runtime implements it.
+    """Interface of a subgraph for a delegate's `prepare`: shows the graph, and lets it claim nodes. The runtime implements it.
 
     It is valid while `prepare` runs; afterwards its methods raise DelegateError. The delegate's kernels get a `Context` of their own.
     """
@@ -69,7 +69,7 @@ class DelegateContext:
 
     @property
     def model(self) -> Model:
-        """The model as it is in the file, for delegates that export parts of it to an engine.
+        """The model as in the file, for delegates that export parts of it to an engine.
 
         The `index` of a node or tensor is its index in the tables, `model.root.subgraphs[subgraph_index]`; `model.tensor_bytes(table)`
         returns constants, but what a node writes may have bytes, too. Shapes in the tables are those of the file; `Tensor.shape` is
@@ -116,7 +116,7 @@ class DelegateContext:
         raise NotImplementedError
 
     def preview_delegate_partitioning(self, nodes: Collection[int]) -> list[NodeSubset]:
-        """Return the partitioning that would result if `nodes` were claimed, in execution order; nothing changes."""
+        """Return the partitions, in execution order, that claiming `nodes` would give; nothing changes."""
         raise NotImplementedError
 
     def replace_node_subsets_with_delegate_kernels(self, registration: Registration, nodes: Collection[int]) -> None:
@@ -183,7 +183,7 @@ class Delegate:
         provenance: the package that it comes from; `load_delegate` fills it in.
         constants_first: whether nodes that it does not claim, and that read only constants of the file, run before all others, so
             that nodes which widen weights do not split partitions. LiteRT has no such order; the default is False.
-        only_nodes: indices of the main subgraph's nodes that it may claim; None for all. Others look claimed.
+        only_nodes: indices of the main subgraph's nodes that it may claim; None for all. Others are shown as claimed already.
 
     A delegate that keeps values in buffers of its own sets `tensor.buffer_handle` and `tensor.data_is_stale` of an output when its kernel
     runs; the runtime calls `copy_from_buffer_handle` before anything else reads the tensor.
@@ -200,7 +200,7 @@ class Delegate:
 
     @property
     def profiles_operators(self) -> bool:
-        """Whether the delegate's kernels report each operator to the profiler, and not the runtime whole partitions."""
+        """Whether the delegate's kernels report each operator to the profiler; otherwise the runtime reports whole partitions."""
         return DelegateFlags.PER_OPERATOR_PROFILING in self.flags
 
     @property
@@ -209,16 +209,17 @@ class Delegate:
         return DelegateFlags.ALLOW_DYNAMIC_TENSORS in self.flags
 
     def prepare(self, context: DelegateContext) -> None:
-        """Claim nodes with `context.replace_node_subsets_with_delegate_kernels`. If it raises, the graph is restored.
+        """Claim nodes with `context.replace_node_subsets_with_delegate_kernels`. If this raises, the graph is restored.
 
         It is called again after a resize that undid the delegation.
         """
         raise NotImplementedError
 
     def wanted_composites(self, context: DelegateContext, composites: Sequence[Node]) -> Collection[Node] | None:
-        """Return which composites the delegate would claim; the others are inlined: the nodes of their decompositions take their place.
+        """Return the composites that the delegate would claim as a whole; others are inlined (replaced by their decompositions' nodes).
 
-        It is called before `prepare`. None, the default: `prepare` decides; what it does not claim is inlined, and `prepare` called again.
+        Called before `prepare`. None (the default) lets `prepare` decide: composites that it leaves are inlined, and `prepare` is called
+        again.
         """
         return None
 
@@ -286,7 +287,7 @@ class SimpleDelegate(Delegate):
         """Inspect a subgraph before `is_node_supported` is called for its nodes. If it raises, nothing is delegated."""
 
     def is_node_supported(self, context: DelegateContext, node: Node) -> bool | str:
-        """Whether the delegate can run the node: True, False, or the reason why not."""
+        """Return whether the delegate can run the node: True, False, or the reason why not."""
         raise NotImplementedError
 
     def create_kernel(self, params: DelegateParams) -> DelegateKernel:

@@ -39,8 +39,8 @@ class NodeSubset(NamedTuple):
     Attributes:
         claimed: whether the delegate runs them.
         nodes: indices of the nodes, in the order in which they run.
-        inputs: indices of the tensors that they read from outside of the subset, including constants, sorted.
-        outputs: indices of the tensors that other nodes, or the caller, read from them, sorted.
+        inputs: indices of the tensors that the nodes read from outside of the subset, including constants, sorted.
+        outputs: indices of the tensors written by the nodes that other nodes, or the caller, read, sorted.
     """
 
     claimed: bool

@@ -23,7 +23,7 @@ _LIBRARY = re.compile(r".*(\.so(\.\d+)*|\.dylib|\.dll)\Z", re.DOTALL)
 
 
 def is_library(name: str) -> bool:
-    """Whether a delegate's name denotes a shared library: it has a path separator, or ends in `.so`, `.dylib` or `.dll`."""
+    """Return whether a delegate's name denotes a shared library: it has a path separator, or ends in `.so`, `.dylib` or `.dll`."""
     return os.sep in name or "/" in name or bool(_LIBRARY.match(name))
 
 
@@ -108,7 +108,7 @@ def _no_option(name: str, option: str, delegate: str) -> DelegateLoadError:
 
 
 class DelegateRegistry:
-    """The delegates by name, to which `register_delegates` of a plugin adds its own.
+    """Registry of delegates by name, to which `register_delegates` of a plugin adds its own.
 
     Examples:
         >>> from oplet import Delegate, DelegateRegistry
@@ -195,7 +195,7 @@ class DelegateRegistry:
         self._loaders.extend(other._loaders)
 
     def entries(self) -> Iterator[DelegateEntry]:
-        """All entries, sorted by name."""
+        """Return all entries, sorted by name."""
         return (entry for name in sorted(self._entries) for entry in self._entries[name])
 
     def serving(self, op: str) -> list[DelegateEntry]:

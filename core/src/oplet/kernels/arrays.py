@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from numpy import may_share_memory
-from numpy.typing import NDArray
 
-from oplet.ops.shared_values import address_of
+from oplet.ops.shared_values import Array, address_of
 
 __all__ = ["Array", "Copies", "Shape", "Thunk", "address_of", "copier", "copies", "spans"]
 
-#: An array of any type and shape.
-Array = NDArray[Any]
 Shape = tuple[int, ...]
 #: A function without arguments that runs a node: it computes the outputs from the inputs' present values. `bind` returns it.
 Thunk = Callable[[], None]

@@ -15,7 +15,7 @@ def resolve_axis(axis: int, rank: int, what: str = "axis") -> int:
     """Return the axis as a number from 0 to rank - 1; a negative axis counts from the back.
 
     Args:
-        what: what messages call it.
+        what: the axis's name in messages.
 
     Raises:
         EnsureError: there is no such axis.
@@ -49,7 +49,7 @@ def ensure_few(tensor: Tensor) -> None:
     """Refuse a tensor of sizes, axes or paddings with more than 65536 values, before a list is made of them.
 
     Raises:
-        EnsureError: there are more.
+        EnsureError: the tensor has more values.
     """
     ensure(
         tensor.size <= _MOST_INTS,
@@ -61,7 +61,7 @@ def read_ints(tensor: Tensor) -> list[int]:
     """Return the values of an integer tensor (sizes, axes or paddings), flattened, as a list of int.
 
     Raises:
-        EnsureError: there are more than 65536 values.
+        EnsureError: the tensor has more than 65536 values.
     """
     ensure_few(tensor)
     values: list[int] = tensor.data.ravel().tolist()

@@ -9,14 +9,19 @@ fixedpoint.h.
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from oplet.ops.context import ensure
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import TensorType
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Int32s = NDArray[np.int32]
+    Int64s = NDArray[np.int64]
 
 __all__ = [
     "clip",
@@ -36,8 +41,6 @@ __all__ = [
     "wrapping_divide_by_pot",
 ]
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 #: The ufunc behind `np.clip`: four times as fast on small arrays. Numpy 2 moved it to `np._core`.
 clip: Final[Any] = (np._core if hasattr(np, "_core") else np.core).umath.clip
@@ -200,7 +203,7 @@ def single_rounding(multiplier: int, shift: int) -> tuple[int, int]:
 
 
 def wide_shift(exponent: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return what a rounded right shift adds first, 2**(exponent - 1), and the shift, modulo 64 as on x86; both int64."""
+    """Return the rounding term 2**(exponent - 1) of a right shift, and the shift modulo 64, as on x86; both int64."""
     exponent = np.asarray(exponent, np.int64)
     return np.int64(1) << (exponent - 1 & 63), exponent & 63
 

@@ -25,11 +25,11 @@ _NUMBER, _REFERENCE = 40, 8
 
 
 def paced(items: Iterable[Item], every: int = 256) -> Iterator[Item]:
-    """Yield the items, with a look at the clock (`oplet.checkpoint`) before each `every` of them.
+    """Yield the items, checking deadline and cancellation (`oplet.checkpoint`) before each `every` of them.
 
     Args:
         items: what a kernel loops over.
-        every: the number of items that take a few milliseconds together.
+        every: the number of items whose processing takes a few milliseconds.
     """
     iterator = iter(items)
     while part := tuple(islice(iterator, every)):
@@ -38,7 +38,7 @@ def paced(items: Iterable[Item], every: int = 256) -> Iterator[Item]:
 
 
 def listed(array: Array) -> list[Any]:
-    """Return the elements of an array of any shape as a flat list of Python's objects, charged before, as it takes 5 to 40 times the array.
+    """Return the elements of an array of any shape as a flat list; its memory, 5 to 40 times the array's, is charged first.
 
     Raises:
         LimitError: the list takes more memory than is allowed.
@@ -54,10 +54,10 @@ _ARRAY = 400
 
 
 class Kept:
-    """Bytes that a kernel keeps beyond its run, counted as long as this object is referenced; what keeps the memory holds it.
+    """Memory that a kernel keeps after its run: the bytes count while this object is referenced, so store it with the memory.
 
     Attributes:
-        nbytes: how many they are.
+        nbytes: the number of bytes that are counted.
     """
 
     __slots__ = ("_drop", "nbytes")
@@ -68,7 +68,7 @@ class Kept:
         self.add(nbytes)
 
     def add(self, nbytes: int) -> None:
-        """Count further bytes, before they are allocated; negative ones were dropped. Outside of a run nothing is counted.
+        """Count further bytes before they are allocated; a negative number subtracts freed ones. Outside of a run nothing is counted.
 
         Raises:
             LimitError: the model takes more memory than is allowed.
@@ -87,11 +87,11 @@ class Kept:
 
 
 def kept_array(array: Array, besides: int = 0) -> Array:
-    """Return the array, whose memory is its own, after counting it until it and all its views are gone.
+    """Return the array after charging its memory, which it must own; it counts until the array and all its views are gone.
 
     Args:
-        array: the array. Strings in it count, as often as it refers to them.
-        besides: bytes of objects that are made with it and live no longer.
+        array: the array. Strings in it count once for each reference.
+        besides: further bytes that are kept as long as the array.
 
     Raises:
         LimitError: the model takes more memory than is allowed.

@@ -88,7 +88,7 @@ def ensure_vector(tensor: Tensor, type: TensorType) -> None:
     """Refuse the node unless the tensor is of this type and has one dimension.
 
     Raises:
-        EnsureError: it is of another type or rank.
+        EnsureError: the tensor is of another type or rank.
     """
     ensure_type(tensor, type)
     ensure(tensor.ndim == 1, lambda: f"{tensor} must have one dimension.")

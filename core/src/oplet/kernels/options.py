@@ -29,7 +29,7 @@ def integer(options: Mapping[str, Any], key: str, *, least: int = 0, most: int =
     """Read the integer under `key`, which may be written as a float without a fraction.
 
     Raises:
-        EnsureError: it is missing and has no default, is not an integer, or lies outside of `least` to `most`.
+        EnsureError: the value is missing without a default, is not an integer, or is not within `least` to `most`.
     """
     value: Any = options.get(key, default)
     ensure(
@@ -60,7 +60,7 @@ def number(options: Mapping[str, Any], key: str, *, default: float | None = None
     """Read the finite number under `key`.
 
     Raises:
-        EnsureError: it is missing and has no default, is not a number, or is infinite or NaN.
+        EnsureError: the value is missing without a default, is not a number, or is infinite or NaN.
     """
     value: Any = options.get(key, default)
     ensure(
@@ -74,7 +74,7 @@ def flag(options: Mapping[str, Any], key: str) -> bool:
     """Read the Boolean under `key`, which may be written as an integer.
 
     Raises:
-        EnsureError: it is missing, or neither a Boolean nor an integer.
+        EnsureError: the value is missing, or neither a Boolean nor an integer.
     """
     value: Any = options.get(key)
     ensure(isinstance(value, int), lambda: f"the option '{key}' is {_shown(value)}; it must be true or false.")
@@ -88,7 +88,7 @@ def tensorflow_node(node: Node) -> tuple[str, bytes]:
     Format: WriteCustomOptions in tensorflow/compiler/mlir/lite/flatbuffer_export.cc.
 
     Raises:
-        EnsureError: the custom options hold anything else.
+        EnsureError: the custom options have another form.
     """
     try:
         value = read_flexbuffer(node.custom_options, text=False)

@@ -19,10 +19,9 @@ from __future__ import annotations
 import math
 from enum import Enum
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.kernels.arrays import Array
 from oplet.kernels.fixed_point import (
@@ -33,6 +32,9 @@ from oplet.kernels.fixed_point import (
     quantize_multipliers,
 )
 from oplet.records import Record
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Requantization", "Rounding"]
 

@@ -29,10 +29,10 @@ _REFERENCE, _JOINED = 8, 1 << 12
 
 
 class StringMeter:
-    """Counts the strings that one call of a kernel makes, and what it reads and holds for that.
+    """Checks the memory and time that one call of a kernel takes to make strings against the limits of the run.
 
     Attributes:
-        total: the bytes that were counted.
+        total: the bytes of strings that were counted.
     """
 
     __slots__ = ("_charged", "_read", "total")
@@ -44,11 +44,11 @@ class StringMeter:
         """Count strings that are about to be made; a string that is copied several times counts as often.
 
         Args:
-            characters: their bytes together, at most.
-            count: how many they are.
+            characters: an upper bound of their total bytes.
+            count: the number of strings.
 
         Raises:
-            LimitError: all that were counted take more memory than is allowed.
+            LimitError: all counted strings take more memory than is allowed.
             DeadlineError: the run took longer than is allowed.
         """
         self.total += STRING * count + characters
@@ -58,20 +58,20 @@ class StringMeter:
             self._charged = self.total
 
     def hold(self, nbytes: int) -> None:
-        """Check memory that is about to be allocated for the time of one step, besides what was counted."""
+        """Check, without counting, memory that is about to be allocated temporarily, in addition to the counted strings."""
         if nbytes > _PORTION:
             checkpoint()
             charge(self.total + nbytes)
 
     def read(self, nbytes: int) -> None:
-        """Count a step of work by its bytes, and a little for itself; look at the clock every megabyte."""
+        """Count bytes that a step processes, plus some overhead; check the deadline about once a megabyte."""
         self._read += nbytes + _STEP
         if self._read > _READ:
             self._read = 0
             checkpoint()
 
     def join(self, separator: bytes, parts: Sequence[bytes]) -> bytes:
-        """Return the parts, joined; the string is counted before.
+        """Return the parts, joined by `separator`; the string is counted first.
 
         Many are joined a few at a time, as `bytes.join` holds 80 bytes for each.
         """
@@ -89,7 +89,7 @@ class StringMeter:
         return bytes(made)
 
     def join_windows(self, separator: bytes, parts: Sequence[bytes], width: int) -> Iterator[bytes]:
-        """Yield each `width` neighbours of the parts, joined; they are counted before, those of few bytes together."""
+        """Yield the joined strings of each `width` consecutive parts (n-grams); they are counted first."""
         step = max(_FEW // width, 1)
         for first in range(0, len(parts) - width + 1, step):
             last = min(first + step, len(parts) - width + 1)
@@ -106,7 +106,7 @@ class StringMeter:
                 yield separator.join(parts[at : at + width])
 
     def settle(self, estimated: int, made: int) -> None:
-        """Correct what was counted: strings of `made` bytes were counted as `estimated`."""
+        """Correct the count: strings that were counted as `estimated` bytes have `made` bytes."""
         self.total += made - estimated
         self._charged = min(self._charged, self.total)
 
@@ -121,7 +121,7 @@ def make_strings(
     size: Callable[[Made], int] = len,  # type: ignore[assignment] # what is made are strings, where nothing else is said
     meter: StringMeter | None = None,
 ) -> list[Made]:
-    """Return what `make` returns for each item, a string; charged before, and stopped where the run is to end.
+    """Return `make(item)`, a string, for each item; memory is charged first, and the deadline checked in between.
 
     Args:
         make: makes the string of an item.
@@ -129,8 +129,8 @@ def make_strings(
         most: returns the most bytes of the string of an item, before they are multiplied by `growth`; for strings that is `len`.
         growth: the most bytes of a string for each byte of `most`.
         scratch: bytes that `make` holds for each byte of `most`, besides its result.
-        size: returns the bytes of what was made.
-        meter: counts them; a new one where it is left out.
+        size: returns the bytes of a result.
+        meter: counts the strings; None for a new one.
     """
     meter = meter or StringMeter()
     made: list[Made] = []

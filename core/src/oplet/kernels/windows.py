@@ -54,7 +54,7 @@ class Axis(Row):
     """Geometry of the windows along one axis; all sizes are in elements.
 
     Attributes:
-        size: the input's size.
+        size: the input's size along the axis.
         filter: the number of taps of a window.
         stride: the distance between windows.
         dilation: the distance between taps.

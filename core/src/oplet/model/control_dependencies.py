@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from oplet.schema.protobuf import varints
+
 __all__ = ["CONTROL_DEPENDENCIES", "decode_control_dependencies"]
 
 #: Name of the metadata entry.
@@ -35,17 +37,10 @@ def decode_control_dependencies(data: bytes) -> list[Edges] | None:
 
 
 def _numbers(data: bytes) -> Iterator[int]:
-    value = shift = 0
-    for byte in data:
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if shift > 35:
+    for value in varints(data):
+        if value >> 35:
             raise ValueError("a number of more than 32 bits")
-        if not byte & 0x80:
-            yield value
-            value = shift = 0
-    if shift:
-        raise ValueError("cut off inside a number")
+        yield value
 
 
 def _signed(value: int) -> int:

@@ -135,9 +135,9 @@ class Model:
         return model
 
     def set_verified(self) -> None:
-        """Record that the tables are verified, and let other models of the same bytes have them.
+        """Mark the tables as verified, and share them with other models of the same bytes.
 
-        Tables that refer to files of constants are verified anew by each model, as those files may have changed since.
+        Tables that refer to external files of constants are verified by each model, as these files may change.
         """
         shared = self.shared_values
         if shared is not None and not self.lazy_root.external_buffers:
@@ -282,10 +282,10 @@ class Model:
         return self.external_piece(found)
 
     def external_piece(self, buffer: tables.ExternalBuffer) -> Bytes:
-        """Return the bytes of an external buffer, given its table and not its id, which several buffers may have.
+        """Return the bytes of an external buffer, given its table; unlike an id, this is unique.
 
         Raises:
-            ModelError: as `external_buffer` does.
+            ModelError: its group does not exist, or the group's file does not contain it.
         """
         groups = self.lazy_root.external_buffer_groups or []
         if buffer.group >= len(groups):
@@ -304,7 +304,7 @@ class Model:
         """Open a file of external buffers in the model's folder; each is opened once.
 
         Raises:
-            ModelError: as `external_path` does, or it cannot be read, is not a regular file, or was truncated since it was opened.
+            ModelError: the name is refused, or the file cannot be read, is not a regular file, or was truncated since it was opened.
         """
         mapped = self._external.get(name)
         if mapped is None:
@@ -335,7 +335,7 @@ class Model:
         """Return the constant data of a tensor, as a read-only view of dtype uint8; None if it has none.
 
         Raises:
-            ModelError: as `buffer` and `external_buffer` do.
+            ModelError: the tensor's buffer does not exist or lies outside its file, or the file was truncated.
         """
         self.check_files()
         return self.constant(tensor.buffer, tensor.external_buffer)
@@ -352,7 +352,7 @@ class Model:
         """Return the custom options of a node, stored inside or after the FlatBuffer; empty if it has none.
 
         Raises:
-            ModelError: they lie outside the file.
+            ModelError: the options lie outside the file.
         """
         offset, size = operator.large_custom_options_offset, operator.large_custom_options_size
         if operator.custom_options is None and offset > 1:

@@ -46,9 +46,7 @@ def observable_tensors(root: tables.Model, subgraph_index: int) -> list[int]:
 
 
 def made_tensors(subgraph: tables.SubGraph) -> set[int]:
-    """Return the indices of the tensors that nodes of a subgraph write: none of them is a constant, whatever bytes it has in the
-    file.
-    """
+    """Return the indices of the tensors that nodes of a subgraph write; they are no constants, even if they have data in the file."""
     return set(chain.from_iterable(filter(None, as_lazy_tables(subgraph.operators).column("outputs"))))
 
 

@@ -70,7 +70,7 @@ def decoded(view: memoryview, where: str, unknown: list[str]) -> tables.Model:
         unknown: receives descriptions of the first few fields and union members that this schema does not have.
 
     Raises:
-        ModelError: it is another kind of file, of another version of the schema, or damaged.
+        ModelError: the file is no .tflite file, has another version of the schema, or is damaged.
     """
     head = bytes(view[:32])
     if len(view) < _MINIMUM_SIZE:

@@ -40,7 +40,7 @@ class Callee:
 
     @property
     def generation(self) -> int:
-        """A number that changes when the callee is resized or prepared again, which makes earlier thunks and arrays invalid."""
+        """A number that changes when the callee is resized or prepared again, which invalidates earlier arrays and thunks (from `bind`)."""
         raise NotImplementedError
 
     @property

@@ -10,19 +10,19 @@ __all__ = ["Meter", "charge", "checkpoint", "current_meter", "foresee", "swap_me
 
 
 class Meter(Protocol):
-    """The limits of a run. All threads of a run share one meter and may call it at the same time."""
+    """Protocol: checks a run's deadline, memory limit and cancellation, and raises where one is over; all threads of a run share it."""
 
     def check(self) -> None:
         """Raise if the run was cancelled or exceeded its deadline."""
 
     def foresee(self, seconds: float) -> None:
-        """Raise, as `check` does, and also if so many seconds later the deadline would have passed."""
+        """Raise, as `check` does, or if the deadline would have passed after so many more seconds."""
 
     def charge(self, nbytes: int) -> None:
         """Count bytes that a kernel allocates besides its tensors, and raise if they exceed the limit."""
 
     def keep(self, nbytes: int) -> Callable[[int], None]:
-        """Count bytes that outlive the node's run, and raise if they exceed the limit; return what subtracts bytes, in any thread."""
+        """Count bytes that outlive the node's run, and raise if too many; return a function that subtracts freed bytes, in any thread."""
 
 
 class _Current(threading.local):
@@ -33,10 +33,10 @@ _current = _Current()
 
 
 def checkpoint() -> None:
-    """Stop here if the run was cancelled or exceeded its deadline. Call it in long loops of a kernel.
+    """Raise an error if the run was cancelled or exceeded its deadline. To be called in long loops of a kernel.
 
-    The runtime checks deadlines and `cancel` between nodes only, so a loop whose length depends on the model or its inputs should call
-    this regularly. It costs less than a numpy call, and does nothing outside of a run.
+    The runtime checks deadlines and `cancel` between nodes only, so a loop whose length depends on the model or its inputs should
+    call this regularly. It costs less than a numpy call, and does nothing outside of a run.
 
     Raises:
         CancelledError: another thread cancelled the run; do not catch it.
@@ -48,10 +48,10 @@ def checkpoint() -> None:
 
 
 def foresee(seconds: float) -> None:
-    """Stop here, as `checkpoint` does, also where the deadline would pass during a call that nothing interrupts. Without one it may begin.
+    """Raise, as `checkpoint` does, or if a call that takes so long and cannot be interrupted would exceed the deadline.
 
     Args:
-        seconds: how long the call is going to take, on a fast machine.
+        seconds: the estimated duration of the call, on a fast machine.
 
     Raises:
         CancelledError: another thread cancelled the run; do not catch it.

@@ -8,10 +8,10 @@ __all__ = ["Composite"]
 
 
 class Composite(Record):
-    """The key of a composite in resolvers, as a name is the key of a custom op and a code that of a built-in operator.
+    """The key, in resolvers, of a composite op (custom ops have names as keys, built-in operators their codes).
 
-    In a model a composite is a node of the operator STABLEHLO_COMPOSITE. Its options have the name, a version (converters write 0),
-    attributes, and the index of a subgraph, its decomposition, which computes the same with other ops.
+    In a model a composite is a node of the operator STABLEHLO_COMPOSITE. Its options have the name, a version (converters write
+    0), attributes, and the index of a subgraph, its decomposition, which computes the same with other ops.
 
     Attributes:
         name: the composite's name, such as "odml.scaled_dot_product_attention".

@@ -8,10 +8,10 @@ __all__ = ["CustomPrefix", "matches"]
 
 
 class CustomPrefix(Record):
-    """The key of a family of custom ops in resolvers, as a name is the key of a single one.
+    """The key, in resolvers, of a family of custom ops whose names have one prefix.
 
     Attributes:
-        prefix: what the names begin with, such as "Flex".
+        prefix: the prefix of the names, such as "Flex".
     """
 
     prefix: str

@@ -24,7 +24,9 @@ class UnfitError(EnsureError):
 
 
 class Declined(EnsureError):
-    """A kernel declines its node; the next kernel for the op is tried. If there is none, the node is refused for this reason."""
+    """A kernel does not support its node (declines it), so the next kernel for the op is tried. Without one the node is refused for this
+    reason.
+    """
 
 
 def decline(reason: str) -> NoReturn:
@@ -47,10 +49,9 @@ def ensure(condition: object, message: str | Callable[[], str]) -> None:
     """Refuse the node unless `condition` holds.
 
     Args:
-        condition: what must be true.
-        message: the rule that is broken, with the values that break it; the runtime adds the node's number, op and tensors. Or a
-            function that returns the message, to save formatting where nothing is wrong: formatting a tensor takes longer than
-            most checks.
+        condition: the condition that must be true.
+        message: the rule that is broken, with the values that break it; the runtime adds the node's number, op and tensors. Or a function
+            that returns the message, to save formatting where nothing is wrong: formatting a tensor takes longer than most checks.
 
     Raises:
         EnsureError: the condition is false.
@@ -67,7 +68,7 @@ def ensure_fits(condition: object, message: str | Callable[[], str]) -> None:
     resize changes (types, numbers of operands, ranks, options), and for what LiteRT refuses while it prepares.
 
     Args:
-        condition: what must be true when the node runs.
+        condition: the condition that must be true when the node runs.
         message: the rule that is broken, with the values that break it; or a function that returns it.
 
     Raises:

@@ -12,12 +12,12 @@ from oplet.ops.ensure import EnsureError
 from oplet.ops.shared_values import Derived, NodeValues, Source, nbytes_of
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator
-from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.table import Table
 from oplet.texts import shown
 
 if TYPE_CHECKING:
     from oplet.ops.serving.kernel import Kernel, ProviderChain
+    from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 
 __all__ = ["KernelCache", "Node", "Thunk"]
 
@@ -122,7 +122,7 @@ class Node:
         self.charged: set[Hashable] | None = None  # keys of cached values, since the last prepare; set by the runtime
 
     def resolve_late(self, resolve: Callable[[], None]) -> None:
-        """Take the registration away until somebody asks for it: `resolve` then sets those of all nodes. For the runtime."""
+        """Defer the look-up of the registration to its first use: `resolve` then sets those of all nodes. For the runtime."""
         self._resolve = resolve
         del self.registration
 
@@ -189,8 +189,10 @@ class Node:
 
     @property
     def _composite(self) -> StableHLOCompositeOptions:
+        from oplet.schema.stablehlo_options import StableHLOCompositeOptions  # here, as few nodes are asked
+
         options = self._options
-        return options if isinstance(options, StableHLOCompositeOptions) else _NO_COMPOSITE
+        return options if isinstance(options, StableHLOCompositeOptions) else StableHLOCompositeOptions()
 
     def cached(
         self, key: Hashable, sources: Sequence[Tensor | None], make: Callable[[], Value], *, shared: bool = False
@@ -304,8 +306,8 @@ class Node:
         return result
 
     def take_over(self, other: Node) -> None:
-        """Take over what kernels have prepared for the same node in another interpreter, with temporaries and cached values. For
-        the runtime.
+        """Move what kernels have prepared for the same node in another interpreter (temporaries, cached values) to this one. For the
+        runtime.
         """
         self.registration = other.registration
         self.temporaries = other.temporaries
@@ -351,6 +353,3 @@ class Node:
 
     def __repr__(self) -> str:
         return f"node {self.index} ({shown(self.op_name)})"
-
-
-_NO_COMPOSITE = StableHLOCompositeOptions()

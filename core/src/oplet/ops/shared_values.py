@@ -83,7 +83,7 @@ def _told_address(array: Any) -> int:
 def address_of(array: Any) -> int:
     """Return the address of an array's first element, as `array.ctypes.data` has it, but ten times faster in CPython.
 
-    `__array_interface__` makes a dictionary of all that there is to know, and opening a model asks for the addresses of all its arrays.
+    `__array_interface__` would create a dictionary for each array, and opening a model needs the addresses of all its arrays.
     """
     if _is_known and (array.__class__ is np.ndarray or isinstance(array, np.ndarray)):
         return c_size_t.from_address(id(array) + _HEAD).value
@@ -113,7 +113,7 @@ class Derived:
     """A value that was made from constants.
 
     Attributes:
-        sources: what it was made from. They are kept alive, so that their ids are not used again.
+        sources: the constants that it was made from, kept alive so that their ids are not reused.
         value: the value.
     """
 

@@ -52,7 +52,7 @@ def string_offsets(raw: NDArray[np.uint8], what: str) -> NDArray[np.int32]:
     """Return the offsets in a string tensor's buffer, of each string and the end of the last one.
 
     Raises:
-        ModelError: one leads outside the buffer, or the strings are not in order.
+        ModelError: an offset leads outside the buffer, or the strings are not in order.
     """
     if raw.size < 4:
         raise ModelError(f"String {what} is invalid: its buffer has {raw.size} bytes, the count alone takes 4.")

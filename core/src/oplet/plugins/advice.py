@@ -25,7 +25,7 @@ def advice(op: Op, plugins: Sequence[Plugin], delegate: DelegateEntry | None = N
         op: an op that no plugin serves in the version that a model needs.
         plugins: all plugins that were found; those that may load have registered their ops.
         delegate: the delegate that exists for it, if one is installed.
-        package: the package to advise; the one that is known to bring the op unless given.
+        package: the package to advise; "" for the one that is known to provide the op.
     """
     if delegate is not None:
         return (
@@ -56,7 +56,7 @@ def no_opener(path: str, plugins: Sequence[Plugin]) -> str:
 
     Args:
         path: the file.
-        plugins: all plugins that were found; those that may open it were asked.
+        plugins: all plugins that were found.
     """
     if why := _native_ops_missing(plugins, "compiled operators run", "runs compiled operators"):
         return f"'{path}' cannot be opened: {why}."

@@ -36,7 +36,7 @@ class CommandEntry:
         """Import the command if need be, and return it.
 
         Raises:
-            PluginError: it cannot be imported, or several packages bring a command of this name.
+            PluginError: the command cannot be imported, or several packages bring a command of this name.
         """
         return import_registered(self.command, f"command '{self.name}'", self.provenance)
 

@@ -11,11 +11,11 @@ __all__ = ["Maker", "maker_of", "makers"]
 
 
 class Maker(NamedTuple):
-    """A family of custom ops of one origin.
+    """The tool that writes a family of custom ops, with advice for its files.
 
     Attributes:
         patterns: the ops' names, or prefixes with an asterisk.
-        made: what wrote them into the file, as the rest of a sentence that begins "X is what ...".
+        made: the tool that writes such ops, as the rest of a sentence that begins "X is what ...".
         remedy: what to do with such a file, as the rest of a sentence in the imperative.
     """
 
@@ -24,13 +24,13 @@ class Maker(NamedTuple):
     remedy: str
 
     def sentence(self, op: str) -> str:
-        """Return what made the file that has `op`, and what to do with it."""
+        """Return a sentence on which tool wrote a file with the op `op`, and what to do with the file."""
         return f"{op} is what {self.made}: {self.remedy}."
 
 
 @lru_cache(maxsize=1)
 def makers() -> tuple[Maker, ...]:
-    """Return all known origins of custom ops, from the table `custom_op_makers.txt`."""
+    """Return all known tools that write custom ops, from the table `custom_op_makers.txt`."""
     from pkgutil import get_data  # imported late: running a model does not need it
 
     rows = (get_data(__name__, "custom_op_makers.txt") or b"").decode().splitlines()
@@ -39,5 +39,5 @@ def makers() -> tuple[Maker, ...]:
 
 
 def maker_of(op: str) -> Maker | None:
-    """Return the origin of the custom op `op`; None if it is not known."""
+    """Return the tool that writes the custom op `op`, with advice; None if it is not known."""
     return next((maker for maker in makers() if any(matches(pattern, op) for pattern in maker.patterns)), None)

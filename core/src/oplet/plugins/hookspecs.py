@@ -36,7 +36,7 @@ def _arguments(function: FunctionType) -> tuple[str, ...]:
 
 
 def plain_hooks(plugin: object) -> dict[str, Callable[..., Any]] | None:
-    """Return the functions of the hooks that a plugin implements; None where only pluggy knows how to call them, or what is wrong."""
+    """Return a plugin module's hook functions by name; None if it needs pluggy (classes, options) or has errors."""
     if type(plugin) is not ModuleType:
         return None
     found: dict[str, Callable[..., Any]] = {}
@@ -61,7 +61,7 @@ def _called_with(function: FunctionType, names: tuple[str, ...]) -> Callable[...
 
 
 def hooks_of_pluggy(plugin: object, name: str, note: Callable[[str], None]) -> dict[str, Callable[..., Any]]:
-    """Return the hooks that a plugin implements, as pluggy calls them; `note` is told of functions of no hook."""
+    """Return the hooks of a plugin by name, called through pluggy; `note` is called with remarks on functions of no hook."""
     import pluggy
 
     # Each plugin has a manager of its own, isolated from all others.
@@ -89,7 +89,7 @@ def register_ops(resolver: MutableOpResolver) -> None:
 
 @hookspec
 def register_delegates(registry: DelegateRegistry) -> None:
-    """Add delegates to `registry` under the names by which `load_delegate` finds them, or with `add_loader` what loads libraries.
+    """Add delegates to `registry` by the names for `load_delegate`, or with `add_loader` a function that loads shared libraries.
 
     A delegate that `serves` custom ops is applied by interpreters themselves where such an op has no kernel.
     """
@@ -102,7 +102,7 @@ def register_runtime_versions(table: RuntimeVersions) -> None:
 
 @hookspec
 def register_work(table: WorkTable) -> None:
-    """Add to `table` how the work of the plugin's ops is counted, for profiles: `table.add("Wave", function)`, which gives a `Work`."""
+    """Add to `table` functions that count the work of the plugin's ops, for profiles: `table.add("Wave", function)` (returns a `Work`)."""
 
 
 @hookspec
@@ -120,10 +120,10 @@ def open_op_library(path: str, operators: Mapping[str | BuiltinOperator, str] | 
 
 
 def open_bundle(path: str) -> Mapping[str, Any] | None:
-    """Return what is in a file that has models and other parts, for `oplet inspect` and `oplet doctor`; None if the plugin does not open
-    such files.
+    """Return what is in a file that has models and other parts, for `oplet inspect` and `oplet doctor`; None if the plugin does
+    not open such files.
 
-    The keys: "kind", what the file is; "about", values by what they say; "parts", a list of (name, kind, number of bytes); "models", open
+    The keys: "kind", the format; "about", further facts by name; "parts", a list of (name, kind, number of bytes); "models", open
     `Model`s by name. Raise an `OpletError` where the file is of the plugin's kind and damaged.
     """
 

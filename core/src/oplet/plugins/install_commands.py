@@ -30,8 +30,8 @@ _WHEELS: Final = " (WHEELS: the folder that scripts/wheels.sh of oplet's reposit
 
 
 def install_command(package: str, extra: str = "", *, upgrade: bool = False, version: str = "") -> str:
-    """Return the command that installs a package: with its folder if oplet was installed from a clone that has it, else with its
-    name; from the folder WHEELS alone if the names are not the project's on PyPI yet.
+    """Return the command that installs a package: from its folder if oplet was installed from a clone that has it, else by its name (from
+    the folder WHEELS while the project's names on PyPI are not its own).
 
     Args:
         package: the package's name.
@@ -55,7 +55,7 @@ def install_command(package: str, extra: str = "", *, upgrade: bool = False, ver
 
 
 def upgrade_command() -> str:
-    """Return the command that installs a newer oplet; where the distribution `oplet` is there, it asks for a core of its own version."""
+    """Return the command that installs a newer `oplet` (which requires a matching core) if that is installed, else a newer core."""
     return install_command(_WHOLE if _installed(_WHOLE) else CORE, upgrade=True)
 
 

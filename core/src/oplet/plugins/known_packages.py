@@ -41,8 +41,8 @@ _FOLDERS: Final = "plugins/"
 
 @lru_cache(maxsize=1)
 def known() -> dict[str, dict[str, Any]]:
-    """Map each package of the directory to what it brings: "source" and "keeper", and lists of names: "ops", "composites", "families",
-    "delegates", "commands".
+    """Return the directory of known packages: for each its "source", "keeper" (maintainer) and what it provides, as lists of
+    names: "ops", "composites", "families", "delegates", "commands".
     """
     import json
     from pkgutil import get_data  # imported late: running a model does not need it

@@ -112,7 +112,7 @@ class PluginManager:
 
         Args:
             names: names of plugins or of their distributions.
-            source: what messages put before each name, to say where it was given.
+            source: a prefix of each name in messages that says where it was given.
         """
         manager = PluginManager(entry_points=self._entry_points)
         more = dict.fromkeys(map(normalised, names), source)
@@ -124,7 +124,7 @@ class PluginManager:
         """Serialize the manager to a dictionary for JSON, from which another process makes one of the same plugins.
 
         Returns:
-            None if it has what cannot be named there: entry points that were given, libraries of operators, a class of its own.
+            The dictionary; None if the manager cannot be recreated: with given entry points, libraries of operators, or as a subclass.
         """
         if self._entry_points is not None or self._libraries or type(self) is not PluginManager:
             return None
@@ -132,7 +132,7 @@ class PluginManager:
 
     @classmethod
     def from_recipe(cls, recipe: Mapping[str, Any]) -> PluginManager:
-        """Create the manager that `recipe` described, whatever the environment variables say here."""
+        """Create the manager that `recipe` described, regardless of environment variables."""
         manager = cls()
         switches, prefer = recipe["switches"], recipe["prefer"]
         load = None if switches["load"] is None else tuple(switches["load"])
@@ -209,7 +209,7 @@ class PluginManager:
             prefer: the plugins to use where several have a delegate for the op, in the forms that `resolver` takes.
 
         Raises:
-            OpConflictError: there are several, and no preference decides.
+            OpConflictError: several delegates serve the op, and no preference decides.
         """
         found = self.registry().serving(op)
         for name in Preference.read(prefer).before(self._preference).for_op(op):
@@ -298,12 +298,11 @@ class PluginManager:
             return [p.info() for p in self._load_ops() if p.ops is not None and p.ops.versions(key)]
 
     def advice(self, op: Op | int, package: str = "") -> str:
-        """Return advice, in one line, on what to install, upgrade or enable for an op that nothing serves in the version a model
-        needs.
+        """Return advice, in one line, on what to install, upgrade or enable for an op that nothing serves in the version a model needs.
 
         Args:
             op: a built-in operator's code or name, or a custom op's name.
-            package: the package to advise, where several have it; the one that is known to bring it unless given.
+            package: the package to advise if several have the op; "" for the one that is known to provide it.
         """
         from oplet.plugins.advice import advice
 

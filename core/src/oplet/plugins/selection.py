@@ -104,10 +104,10 @@ class Switches(Row):
         blocked; a list with only such names allows all others.
 
         Args:
-            load: the names of the only plugins that may load; None for what the environment variable OPLET_PLUGINS says.
+            load: the names of the only plugins that may load; None for those in the environment variable OPLET_PLUGINS.
             block: the names of plugins that may not load.
             environ: the environment variables.
-            argument: what messages call the argument `load`.
+            argument: the name of the argument `load` in messages.
 
         Raises:
             PluginError: an item of `load` is not a name.
@@ -142,7 +142,7 @@ class Switches(Row):
         return [name for name in self.load or () if name not in known]
 
     def needless(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the names in `block` that are not among `names`, those of the installed plugins, each with its origin."""
+        """Return the names in `block` that are not among `names`, those of the installed plugins, each with where it was given."""
         known = set(names)
         return {name: source for name, source in self.block.items() if name not in known}
 

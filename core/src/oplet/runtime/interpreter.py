@@ -47,7 +47,8 @@ class Interpreter(Variables, Descriptions):
         experimental_delegates: delegates to apply, in order; `load_delegate` makes them from names. "auto" for the fastest of the
             installed kernels and delegates: measured once for this model on this machine, then read from a cache; see `choice`.
         num_threads: the number of threads that kernels may use, at least 1; 1 if None.
-        experimental_op_resolver_type: whose numbers kernels give where LiteRT's default and its own kernels differ; see `OpResolverType`.
+        experimental_op_resolver_type: which results to reproduce where LiteRT's default delegate and its own kernels differ; see
+            `OpResolverType`.
         experimental_preserve_all_tensors: keep every intermediate tensor's value readable after `invoke`.
         experimental_disable_delegate_clustering: keep the original order of nodes when partitions are cut.
         experimental_default_delegate_latest_features: accepted for compatibility; there is no default delegate.
@@ -65,7 +66,7 @@ class Interpreter(Variables, Descriptions):
         limits: limits of memory, nodes, call depth, loop iterations and time; `Limits()` unless given.
         checks: check after each node whether its kernel changed what it may only read, and raise a PluginError that names
             the package; slow, for finding the package that gives wrong numbers.
-        checkpoint_folder: the only folder in which the model may save and restore what it has learnt; None for nowhere.
+        checkpoint_folder: the only folder in which the model may save and restore trained variables; None for nowhere.
         use_mmap: False to read the model's file into memory in place of mapping it: this takes as much memory as the file has
             bytes, but truncating the file afterwards cannot crash the process (see docs/reliability.md).
 
@@ -345,8 +346,8 @@ class Interpreter(Variables, Descriptions):
             subgraphs: indices of the subgraphs to apply it to; all of them unless given.
 
         Raises:
-            DelegateApplicationError: it does not suit the graph or the delegates before it; the graph is usable.
-            DelegateError: it failed; the graph is as the model has it, without any delegate (a RuntimeError).
+            DelegateApplicationError: the delegate is incompatible with the graph or with delegates applied before; the graph is usable.
+            DelegateError: the delegate failed; the graph is the model's, without any delegate (a RuntimeError).
         """
         self._runtime.apply_delegate(delegate, subgraphs)
 

@@ -48,7 +48,7 @@ _PLAIN = frozenset(ELEMENT_BITS) - frozenset(PACKED_BITS)
 
 
 class OpResolverType(Enum):
-    """LiteRT's names of kernel sets, of which oplet has one: whose numbers it gives, by `Context.default_delegates` (AUTO, BUILTIN)."""
+    """LiteRT's kernel sets; here, whose results to reproduce: of its default delegate (AUTO, BUILTIN) or of its own kernels."""
 
     AUTO = 0
     BUILTIN = 1
@@ -60,7 +60,7 @@ def check_types(op_resolver_type: object, num_threads: object) -> None:
     """Check the types of arguments as LiteRT does.
 
     Raises:
-        TensorError: one is wrong, in LiteRT's words.
+        TensorError: an argument has a wrong type or value; the message is LiteRT's.
     """
     if not isinstance(op_resolver_type, Enum) or op_resolver_type.name not in OpResolverType.__members__:
         raise TensorError(f"Unrecognized passed in op resolver type: {op_resolver_type}")

@@ -76,7 +76,7 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
 def resolve_subgraphs(
     subgraphs: Sequence[Subgraph], root: tables.Model, resolver: OpResolver, advice: Callable[[str], str], model: str
 ) -> None:
-    """Set the registrations (kernels) of the nodes of all subgraphs of a model; raises what `resolve_nodes` raises.
+    """Set the registrations (kernels) of the nodes of all subgraphs of a model; raises the errors of `resolve_nodes`.
 
     Subgraphs that nothing calls may lack kernels: a build for one model leaves them out.
     """
@@ -118,7 +118,7 @@ def find_providers(node: Node, resolver: OpResolver) -> Iterator[Registration]:
 
 
 def op_of(node: Node) -> OpKey:
-    """Return what tells which kernels serve a node: the operator, its name and version, and the name and version of a composite."""
+    """Return the key by which a node's kernels are found: operator, name and version, and the same of a composite."""
     if node.op is not BuiltinOperator.STABLEHLO_COMPOSITE:
         return node.op, node.op_name, node.version, "", 0
     name = node.composite_name
@@ -211,7 +211,7 @@ def unresolved(
         nodes: the nodes to run.
         subgraphs: the model's subgraphs, whose reports have the delegates' reasons for leaving nodes alone.
         resolver: the resolver, for the versions that are served.
-        advice: gives advice for an op.
+        advice: returns advice on an op.
         model: the model's name.
     """
     missing: dict[tuple[str, int], list[int]] = {}

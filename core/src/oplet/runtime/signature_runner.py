@@ -81,10 +81,10 @@ class SignatureRunner:
         return self._subgraph_index
 
     def ensure_usable(self) -> None:
-        """Refuse a signature that names tensors which its subgraph does not have, as a call does.
+        """Check, as a call does, that all tensors that the signature names exist in its subgraph.
 
         Raises:
-            SignatureError: it does.
+            SignatureError: a tensor does not exist.
         """
         ensure_usable(self._runtime.model, self._signature_key)
         self._is_usable = True

@@ -50,20 +50,20 @@ Request = tuple[Tensor, Lifetime]
 
 
 class DeclaredShape(tuple[int, ...]):
-    """A shape signature that a file states though no dimension of it is free. Files leave such ones out as a rule, and what is described
-    as a tensor's signature then follows its present shape.
+    """A shape signature without free dimensions (-1) that the file has all the same. Most files omit such ones; a tensor's
+    signature is then reported as its current shape.
     """
 
     __slots__ = ()
 
 
 def stated_signature(stated: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a shape signature that a file states, as a `DeclaredShape` where no dimension is free."""
+    """Return the shape signature in a file, as a `DeclaredShape` if no dimension is free."""
     return stated if -1 in stated else DeclaredShape(stated)
 
 
 def provide_scratch(table: tables.SubGraph, nodes: Sequence[Node], inputs: Sequence[int]) -> None:
-    """Let inputs of custom ops that nothing writes and that have no value be memory for their kernels to work in.
+    """Give memory to inputs of custom ops that have no value and no writer: the ops' kernels use them as scratch.
 
     Args:
         table: the subgraph's table.
@@ -122,13 +122,13 @@ class Segment:
         self.offsets: Sequence[int] = ()
 
     def join(self, seconds: Sequence[float], num_threads: int) -> tuple[list[Thunk], list[int]]:
-        """Fuse neighbouring thunks, given their durations and the number of threads of kernels; set `steps` and return them."""
+        """Fuse neighbouring nodes' functions, given their durations and the kernels' number of threads; set `steps` and return them."""
         self.steps = joined(self.thunks, seconds, self._touched if num_threads > 1 else None)
         self.is_one_step = len(self.steps[0]) <= 1 and (len(self.thunks) != 1 or hasattr(self.thunks[0], "joiner"))
         return self.steps
 
     def unjoin(self) -> None:
-        """Drop the fused `steps`, as a thunk has changed; the next run fuses again."""
+        """Drop the fused `steps`, as a node's function has changed; the next run fuses again."""
         self.steps, self.is_one_step = None, False
 
     def _touched(self, position: int) -> Touched:
@@ -139,7 +139,7 @@ class Segment:
         return Touched(_spans(inputs), _spans(written))
 
     def holds(self, tensor: Tensor) -> bool | None:
-        """Return whether no other tensor was written into the tensor's memory after its last use; None if it lies elsewhere."""
+        """Return whether the tensor's memory in the arena was not reused after its last use; None if the tensor is not in this arena."""
         for (mine, life), begin in zip(self.requests, self.offsets):
             if mine is tensor:
                 end = begin + life.nbytes
@@ -159,13 +159,13 @@ def _spans(tensors: Sequence[Tensor]) -> list[tuple[int, int]]:
 
 
 class Stored(Protocol):
-    """A plan that another process has prepared and stored on disk; a protocol, to avoid a circular import."""
+    """Protocol: a plan (prepared model) that another process stored on disk; avoids a circular import."""
 
     def undo(self, subgraph: Subgraph) -> None:
-        """Take shapes, types and memory of the plan from the subgraph's tensors: the subgraph is not prepared any more."""
+        """Remove the plan's shapes, types and memory from the subgraph's tensors, which is no longer prepared then."""
 
     def leave(self) -> bool:
-        """Leave the plan's memory and thunks to the model's next interpreter in this process; return False if they may not be."""
+        """Leave the plan's memory and thunks to the model's next interpreter in this process; return False if impossible."""
 
 
 class InlinedPiece(Row):
@@ -185,7 +185,7 @@ class InlinedPiece(Row):
 
 
 class Delegated:
-    """What delegates have changed in a subgraph, and inlining for them; `delegation` writes it.
+    """The changes that delegates have made to a subgraph, including inlining for them; written by `delegation`.
 
     Attributes:
         kernels: by index of a delegate's kernel node, the partition that it replaces.
@@ -307,7 +307,7 @@ class Subgraph:
         return segments[0] if steps is not None and len(steps[0]) <= 1 else None
 
     def is_read(self, tensor: Tensor) -> bool:
-        """Return whether a node of the plan or the caller reads the tensor. Valid after `allocate`."""
+        """Return whether the caller or a node of the execution plan reads the tensor. Valid after `allocate`."""
         return tensor.index in self.last_use
 
     def still_holds(self, tensor: Tensor) -> bool:
@@ -324,12 +324,12 @@ class Subgraph:
         self.restore_order()
 
     def reorder(self, plan: list[int]) -> None:
-        """Run the nodes in the order of `plan`, in which nodes are moved to those that absorb them, until `restore_order`."""
+        """Run the nodes in the order of `plan`, with fused nodes moved to those that compute them, until `restore_order`."""
         self._orders = self.execution_plan, plan
         self.execution_plan = plan
 
     def restore_order(self) -> None:
-        """Run the nodes in the model's order, by which the first that is refused is told, as nothing is absorbed any more."""
+        """Run the nodes in the model's order again: nothing is fused any more, and the first refused node in that order is reported."""
         if self._orders is not None and self._orders[1] is self.execution_plan:
             self.execution_plan = self._orders[0]
         self._orders = None
@@ -367,7 +367,7 @@ def find_subgraph(subgraphs: Sequence[Subgraph], index: int) -> Subgraph:
     """Return the subgraph of an index.
 
     Raises:
-        TensorError: there is none, in LiteRT's words.
+        TensorError: there is no such subgraph; the message is LiteRT's.
     """
     if not 0 <= index < len(subgraphs):
         raise TensorError(f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs)}")
@@ -378,7 +378,7 @@ def find_tensor(subgraphs: Sequence[Subgraph], index: int, subgraph_index: int) 
     """Return the tensor of an index in a subgraph.
 
     Raises:
-        TensorError: there is none, in LiteRT's words.
+        TensorError: there is no such tensor; the message is LiteRT's.
     """
     tensors = find_subgraph(subgraphs, subgraph_index).tensors
     if not 0 <= index < len(tensors):

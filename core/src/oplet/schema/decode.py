@@ -50,10 +50,10 @@ def decode(
 
 
 def extent(cls: type[T], buffer: memoryview) -> tuple[T, int]:
-    """Decode the root table of a FlatBuffer, and return it with the position behind the last byte that it uses.
+    """Decode the root table of a FlatBuffer; return the table, and the position after the last byte that it uses.
 
     Raises:
-        ModelError: as `decode` does.
+        ModelError: an offset, vector, string or union does not lie inside the file.
     """
     decoder = _Measuring(buffer, "the model", [])
     return decoder.root(cls), decoder.end

@@ -161,7 +161,7 @@ def flexbuffer_map(data: bytes, what: str, verb: str) -> dict[str, Any]:
         verb: the verb that follows the name in messages, such as "hold".
 
     Raises:
-        CustomOptionsError: they are no FlexBuffer, or hold no map.
+        CustomOptionsError: the bytes are no FlexBuffer, or hold no map.
     """
     if not data:
         return {}

@@ -37,12 +37,12 @@ class Field:
         default: the value of an absent field.
         enum: the enumeration that a scalar's value belongs to, if any.
         table: the table class of a table or a vector of tables.
-        members: a union's table classes by member number.
+        members: a union's table classes by member number; some are imported when they are first asked for.
         since: the first op version that knows the field.
         shared: whether several vectors of this field may share the same bytes of a file.
     """
 
-    __slots__ = ("default", "dtype", "enum", "format", "id", "kind", "members", "name", "number", "shared", "since", "table")
+    __slots__ = ("_members", "default", "dtype", "enum", "format", "id", "kind", "name", "number", "shared", "since", "table")
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Field:
         default: Any = None,
         enum: type[IntEnum] | None = None,
         table: type[Table] | None = None,
-        members: Mapping[int, type[Table]] | None = None,
+        members: Mapping[int, type[Table]] | Callable[[], Mapping[int, type[Table]]] | None = None,
         since: int = 1,
         shared: bool = False,
     ) -> None:
@@ -65,10 +65,16 @@ class Field:
         self.default = default
         self.enum = enum
         self.table = table
-        self.members = members
+        self._members = members
         self.since = since
         self.shared = shared
         self.name = ""
+
+    @property
+    def members(self) -> Mapping[int, type[Table]] | None:
+        if callable(self._members):
+            self._members = self._members()
+        return self._members
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -131,8 +137,11 @@ def strings(id: int) -> Any:
     return Field(id, "strings")
 
 
-def union(id: int, members: Mapping[int, type[Table]]) -> Any:
-    """Declare a union; `id` is the value's slot, the hidden type sits in the slot before. Absent reads as None."""
+def union(id: int, members: Mapping[int, type[Table]] | Callable[[], Mapping[int, type[Table]]]) -> Any:
+    """Declare a union; `id` is the value's slot, the hidden type sits in the slot before. Absent reads as None.
+
+    `members` are its table classes by number, or a function that imports them.
+    """
     return Field(id, "union", members=members)
 
 

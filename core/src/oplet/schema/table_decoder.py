@@ -230,7 +230,7 @@ class TableDecoder:
 
     def union(self, cls: type[Table], field: Field, position: int, offset: int, type_offset: int) -> Table | None:
         member = self.buffer[position + type_offset] if type_offset else 0
-        known = (field.members or {}).get(member)
+        known = (field.members or {}).get(member) if member else None
         if offset and known is not None:
             return self.table(known, self.follow(position + offset, f"{cls.__name__}.{field.name}"))
         # A member of a later schema. The op that needs it reports the missing options. A known one without a value is as good as none:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from oplet.schema.enums import BuiltinOperator, CustomOptionsFormat, DimensionType, TensorType
 from oplet.schema.options import BuiltinOptions
-from oplet.schema.stablehlo_options import BuiltinOptions2
 from oplet.schema.table import Table, boolean, enum, int8, int32, string, table, tables, uint32, uint64, union, vector
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class BlockwiseQuantization(Table):
 
 
 class MultiAxisQuantization(Table):
-    """Scales along several axes; `scales` and `zero_points` are tensor indices."""
+    """Quantization along several axes (`quantized_dimensions`); `scales` and `zero_points` are the indices of tensors with them."""
 
     scales: int = int32(0)
     zero_points: int = int32(1)
@@ -132,6 +132,12 @@ def operator_code(code: OperatorCode) -> int:
     return max(int(code.builtin_code), int(code.deprecated_builtin_code))
 
 
+def _builtin_options_2() -> Mapping[int, type[Table]]:
+    from oplet.schema.stablehlo_options import BuiltinOptions2  # here, as few models have any
+
+    return BuiltinOptions2
+
+
 class Operator(Table):
     """One node: its operator code, tensors (-1 for an omitted input) and options."""
 
@@ -145,7 +151,7 @@ class Operator(Table):
     intermediates: NDArray[np.int32] | None = vector(8, "int32")
     large_custom_options_offset: int = uint64(9)
     large_custom_options_size: int = uint64(10)
-    builtin_options_2: Table | None = union(12, BuiltinOptions2)
+    builtin_options_2: Table | None = union(12, _builtin_options_2)
     debug_metadata_index: int = int32(13, -1)
 
 

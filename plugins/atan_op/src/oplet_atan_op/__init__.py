@@ -21,7 +21,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def invoke(context: Context, node: Node) -> None:
-    """Compute into the output's own array, without allocation."""
+    """Compute the arctangent of the input into the output's array, without allocating memory."""
     np.arctan(node.inputs[0].data, out=node.outputs[0].data)
 
 
@@ -31,11 +31,11 @@ ATAN = Registration(prepare=prepare, invoke=invoke, pure=True)
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Register the op under the custom name that models use."""
+    """Register the op with the resolver, under its custom-op name in models."""
     resolver.add_custom("Atan", ATAN)
 
 
 @hookimpl
 def register_work(table: WorkTable) -> None:
-    """Register what profiles count: one function evaluation per value."""
+    """Register the op's count of operations for profiles: one function evaluation per value."""
     table.add("Atan", lambda node: Work(operations=node.outputs[0].size))

@@ -15,7 +15,7 @@ __all__ = ["Input", "byte_count", "with_shared", "without_pandas"]
 
 
 class Input(Protocol):
-    """Required dtype and row shape of one model input."""
+    """A model input as this module sees it: an object with the input's dtype and the shape of one row."""
 
     @property
     def dtype(self) -> np.dtype[Any]: ...

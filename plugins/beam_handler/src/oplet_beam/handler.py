@@ -22,17 +22,18 @@ __all__ = ["OpletModelHandler"]
 class OpletModelHandler(ModelHandler[Any, PredictionResult, OpletModel]):  # type: ignore[misc]  # Any to the checker
     """Runs a .tflite model in Beam's RunInference.
 
-    An example is one row for each input of the model, without the dimension for the batch: for a model with one input a numpy array, else a
-    mapping from the inputs' names to arrays. A pandas Series, or a DataFrame with one row, is such a mapping too; for a model with one input
-    its columns, in their order, are the row's values unless one has the input's name. Arrays have exactly the input's dtype, nothing is
-    cast; cells of pandas become the input's dtype where they are of the same kind and in its range.
+    An example is one row for each input of the model, without the dimension for the batch: for a model with one input a numpy
+    array, else a mapping from the inputs' names to arrays. A pandas Series, or a DataFrame with one row, is such a mapping too;
+    for a model with one input its columns, in their order, are the row's values unless one has the input's name. Arrays have
+    exactly the input's dtype, nothing is cast; cells of pandas become the input's dtype where they are of the same kind and in
+    its range.
 
-    The inference of a `PredictionResult` is a mapping from the outputs' names to arrays, and its `model_id` the model's URI. Results are those
-    of single rows, whatever Beam's batches are: the Predictor decides whether rows run together.
+    The inference of a `PredictionResult` is a mapping from the outputs' names to arrays, and its `model_id` the model's URI. The
+    results of an example do not depend on how Beam batches it: the Predictor decides which rows run together.
 
     Args:
-        model_uri: the model: a local path, or any address that Beam's FileSystems read, such as gs://bucket/model.tflite. A local file
-            is mapped into memory by each worker that opens it, any other is read.
+        model_uri: the model: a local path, or any address that Beam's FileSystems read, such as gs://bucket/model.tflite. A local
+            file is mapped into memory by each worker that opens it, any other is read.
         delegates: the delegates of each interpreter: names, pairs (name, options), functions that make one, or "auto"; this and
             the next six are arguments of `oplet.Predictor`.
         num_threads: the number of threads of each interpreter.
@@ -42,10 +43,11 @@ class OpletModelHandler(ModelHandler[Any, PredictionResult, OpletModel]):  # typ
         prefer: the package to take where several serve one op.
         batch: None to run rows in batches only where results keep the same bits; True, or the most rows of a batch, to do so also
             where floats may differ in their last bits; False or 1 for single rows.
-        errors: "raise" fails Beam's whole batch if an example cannot be run, as other handlers do: `with_exception_handling` then gives the
-            batch with the error. "return" puts the `OpletError` in the place of that example's inference, and runs the others.
-        beam_options: what Beam's ModelHandler takes: min_batch_size, max_batch_size, max_batch_duration_secs, large_model, model_copies,
-            env_vars and, depending on Beam's release, others.
+        errors: "raise" fails Beam's whole batch if an example cannot be run, as other handlers do: `with_exception_handling` then
+            gives the batch with the error. "return" puts the `OpletError` in the place of that example's inference, and runs the
+            others.
+        beam_options: what Beam's ModelHandler takes: min_batch_size, max_batch_size, max_batch_duration_secs, large_model,
+            model_copies, env_vars and, depending on Beam's release, others.
 
     Raises:
         ModelError: `model_uri` is no path (a ValueError).
@@ -110,7 +112,7 @@ class OpletModelHandler(ModelHandler[Any, PredictionResult, OpletModel]):  # typ
         """Run the model on a batch of examples; return the results in order.
 
         Args:
-            batch: the examples, see the class.
+            batch: the examples, as the class describes them.
             model: the model that `load_model` returned, or Beam's proxy of it.
             inference_args: rows that all examples share, by the names of inputs that the examples leave out.
 
@@ -124,7 +126,7 @@ class OpletModelHandler(ModelHandler[Any, PredictionResult, OpletModel]):  # typ
         """Check, when the pipeline is built, that the arguments map input names to rows.
 
         Raises:
-            TensorError: they are no mapping, or a key is no string.
+            TensorError: the arguments are no mapping, or a key is no string.
         """
         if inference_args is None:
             return

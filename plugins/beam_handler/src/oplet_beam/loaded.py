@@ -15,8 +15,8 @@ __all__ = ["OpletModel"]
 class OpletModel:
     """An opened model, returned by `OpletModelHandler.load_model`.
 
-    Beam may share one among processes (large_model, model_copies). Its methods are then called through a proxy, with values that are pickled,
-    so `run` gives a list and no iterator.
+    Beam may share an instance among processes (large_model, model_copies) and calls its methods through a proxy, with pickled
+    values, so `run` returns a list and no iterator.
 
     Args:
         predictor: the model.

@@ -22,10 +22,9 @@ __all__ = ["Bundle"]
 
 
 class Bundle:
-    """The ops of one build, with the methods of a PluginManager that interpreters call.
+    """The ops of a standalone build, in place of a PluginManager: it has the methods that interpreters call.
 
-    A build's `oplet.plugins.manager` has a subclass named `PluginManager` that sets the attributes. Its constructor takes the
-    arguments of the real one only to refuse them.
+    A build's `oplet.plugins.manager` has a subclass `PluginManager` that sets the attributes; its constructor refuses all arguments.
 
     Attributes:
         package: the package of kernels.
@@ -47,7 +46,7 @@ class Bundle:
 
     @classmethod
     def named(cls, names: object, argument: str) -> Bundle:
-        """Refuse a choice of plugins by name.
+        """Refuse to select plugins by name, as a build has none.
 
         Raises:
             PluginError: always.
@@ -69,10 +68,10 @@ class Bundle:
         return self._resolver
 
     def recipe(self) -> None:
-        """Return None: unlike a PluginManager, this cannot be made in another process, and its plans are not stored."""
+        """Return None: unlike a PluginManager, a build's cannot be recreated in another process, so its plans are not stored on disk."""
 
     def registry(self) -> DelegateRegistry:
-        """Refuse a request for delegates.
+        """Refuse to return delegates, as a build has none.
 
         Raises:
             PluginError: always.
@@ -80,7 +79,7 @@ class Bundle:
         raise PluginError(f"The build '{self.distribution}' has no delegates; the package oplet has them.")
 
     def delegate_for(self, op: str, prefer: object = None) -> None:
-        """Return None, where a PluginManager returns the delegate that runs an op: a build has no delegates."""
+        """Return None, as a build has no delegates that could run a custom op."""
 
     def advice(self, op: Op | int) -> str:
         """Return advice, in one line, on what to do about an op that is not in the build."""

@@ -258,7 +258,7 @@ def register_ops(resolver: MutableOpResolver) -> None:
 
 @hookimpl
 def register_work(table: WorkTable) -> None:
-    """Register the functions that count each operator's work (operations, bytes) for profiles."""
+    """Register the functions that count the operations and bytes of each operator for profiles."""
     from oplet_builtin_ops.work import add_counts
 
     add_counts(table)

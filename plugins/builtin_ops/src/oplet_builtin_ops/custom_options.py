@@ -11,13 +11,13 @@ __all__ = ["CustomOptions"]
 
 
 class CustomOptions:
-    """Lenient reader of a node's FlexBuffers map, as in LiteRT: missing values are zero, and numbers are converted."""
+    """A reader of a node's FlexBuffers options that is lenient as LiteRT's is: missing values are zero, numbers are converted."""
 
     def __init__(self, node: Node) -> None:
         self._map: dict[str, Any] = node.custom_map()
 
     def has(self, key: str) -> bool:
-        """Whether the option is given."""
+        """Return whether the option is stored."""
         return self._map.get(key) is not None
 
     def real(self, key: str) -> float:
@@ -35,5 +35,5 @@ class CustomOptions:
         return int(value)
 
     def boolean(self, key: str) -> bool:
-        """Whether the value is given and not zero."""
+        """Return whether the option is stored and not zero."""
         return bool(self.real(key))

@@ -13,10 +13,10 @@ def all_types_but(*refused: TensorType) -> tuple[TensorType, ...]:
 
 
 def ensure_same_quantization(a: Tensor, b: Tensor) -> None:
-    """Refuse the node unless both tensors have the same scale and zero point, compared exactly as in LiteRT.
+    """Check that both tensors have the same scale and zero point, compared exactly as in LiteRT.
 
     Raises:
-        EnsureError: they differ.
+        EnsureError: a scale or zero point differs.
     """
     ensure(
         a.scale == b.scale and a.zero_point == b.zero_point,
@@ -28,5 +28,5 @@ def ensure_same_quantization(a: Tensor, b: Tensor) -> None:
 
 
 def take_type(output: Tensor, source: Tensor) -> None:
-    """Set the output's type to the type of `source`, whatever the model declares, as LiteRT does for some ops."""
+    """Set the output's type to the type of `source`, instead of the type that the model declares, as LiteRT does for some ops."""
     output.type, output.dtype = source.type, source.dtype

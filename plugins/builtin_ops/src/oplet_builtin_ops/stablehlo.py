@@ -6,12 +6,13 @@ Semantics: https://github.com/openxla/stablehlo/blob/main/docs/spec.md
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from oplet import Tensor, TensorType, ensure
 from oplet.kernels.arrays import Shape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "COMPLEX",
@@ -44,10 +45,10 @@ def attribute(vector: NDArray[Any] | None) -> list[int]:
 
 
 def declared_shape(output: Tensor) -> Shape:
-    """Return the output's declared shape, which StableHLO operators have nowhere else.
+    """Return the output's shape as the model declares it, for StableHLO operators whose options do not tell it.
 
     Raises:
-        EnsureError: a dimension is open.
+        EnsureError: a dimension is unknown.
     """
     shape = tuple(output.shape_signature)
     ensure(all(dim >= 0 for dim in shape), f"{output} must have a static shape in the model, not {list(shape)}.")
@@ -58,7 +59,7 @@ def ensure_values(*tensors: Tensor) -> None:
     """Check that tensors are not strings, resources or packed sub-byte types.
 
     Raises:
-        EnsureError: one is.
+        EnsureError: a tensor has such a type.
     """
     for tensor in tensors:
         ensure(tensor.type in VALUES, f"{tensor} is of type {tensor.type.name}, which this op does not take.")
@@ -68,7 +69,7 @@ def ensure_not_quantized(*tensors: Tensor) -> None:
     """Check that tensors are not quantized, as operators without a LiteRT kernel would have to ignore the scales.
 
     Raises:
-        EnsureError: one is quantized.
+        EnsureError: a tensor is quantized.
     """
     for tensor in tensors:
         scaled = tensor.quantization is not None and len(tensor.quantization.scales) > 0
@@ -79,7 +80,7 @@ def ensure_axes(what: str, axes: Sequence[int], rank: int) -> None:
     """Check that axes are within 0 .. rank - 1 and that none occurs twice.
 
     Raises:
-        EnsureError: they are not, or one does.
+        EnsureError: an axis is out of range or occurs twice.
     """
     ensure(
         all(0 <= axis < rank for axis in axes) and len(set(axes)) == len(axes),

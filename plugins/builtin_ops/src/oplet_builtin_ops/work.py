@@ -53,7 +53,7 @@ _RECURRENT = """
 
 
 def add_counts(table: WorkTable) -> None:
-    """Register this module's counting functions in the table."""
+    """Register the functions that count operations and bytes of operators in the table."""
     table.add(_POINTWISE.split(), _written(1))
     for op, operations in _SEVERAL.items():
         table.add(op, _written(operations))

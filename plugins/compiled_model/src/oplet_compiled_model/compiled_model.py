@@ -63,7 +63,7 @@ class CompiledModel:
         self.close()
 
     def close(self) -> None:
-        """Free the model; buffers stay usable. Nothing but `environment` can be used afterwards."""
+        """Close the model and free its memory; buffers stay usable. Afterwards only `environment` can be used."""
         loaded, self._model = self._model, None
         if loaded is not None:
             with loaded.lock:
@@ -77,12 +77,12 @@ class CompiledModel:
         environment: Environment | None = None,
         options: Options | None = None,
     ) -> CompiledModel:
-        """Return a model of a file.
+        """Open the model in a file.
 
         Args:
             model_path: the file, which is memory-mapped.
-            hardware_accel: the hardware to run on: the CPU unless given. NPUs and GPUs need a package with a delegate for them; with
-                `| CPU`, what they cannot run, and everything if there is none, runs on the CPU.
+            hardware_accel: the hardware to run on: the CPU unless given. NPUs and GPUs need a package with a delegate for them;
+                with `| CPU`, what they cannot run, and everything if there is none, runs on the CPU.
             environment: an environment to share with other models.
             options: options, in place of `hardware_accel`.
 
@@ -104,7 +104,7 @@ class CompiledModel:
         environment: Environment | None = None,
         options: Options | None = None,
     ) -> CompiledModel:
-        """Return a model of its bytes, as `from_file`; bytes that may change are copied.
+        """Open a model from its bytes; the arguments are those of `from_file`. A buffer that may change is copied.
 
         Raises:
             TypeError: `model_data` is no bytes.
@@ -138,12 +138,12 @@ class CompiledModel:
 
     @property
     def environment(self) -> Environment:
-        """The environment that it was made with."""
+        """The environment that the model was made with."""
         return self._environment
 
     @property
     def interpreter(self) -> Interpreter:
-        """The interpreter that runs the model, for `explain`, `delegation_reports` and the like. An addition of oplet's.
+        """The interpreter that runs the model, for `explain`, `delegation_reports` and so on; LiteRT's class does not have this.
 
         Raises:
             StateError: the model was closed.
@@ -166,7 +166,7 @@ class CompiledModel:
         """Return a signature, `{"key": key, "inputs": [names], "outputs": [names]}`.
 
         Raises:
-            RuntimeError: there is none of this index.
+            RuntimeError: there is no signature of this index.
         """
         found = self._loaded.signature(index)
         return {"key": found.key, "inputs": found.inputs[:], "outputs": found.outputs[:]}
@@ -290,7 +290,7 @@ class CompiledModel:
     # Shapes and state ----------------------------------------------------------------------------------------
 
     def resize_input_tensor(self, input_index: int, dims: Sequence[int], signature_index: int = 0, strict: bool = True) -> None:
-        """Give an input another shape; buffers that were made before keep theirs.
+        """Change an input's shape; buffers that exist keep their shapes.
 
         Args:
             input_index: the input.
@@ -311,7 +311,7 @@ class CompiledModel:
             raise CompiledModelError("Failed to resize an input", text_of(error), code=INVALID) from error
 
     def resize_input_tensor_by_name(self, signature_key: str, input_name: str, dims: Sequence[int], strict: bool = True) -> None:
-        """Give an input another shape, as `resize_input_tensor`.
+        """Change an input's shape by name, as `resize_input_tensor`.
 
         Raises:
             ValueError: there is no such signature or input.
@@ -326,7 +326,7 @@ class CompiledModel:
         self.resize_input_tensor(names.index(input_name), dims, index, strict)
 
     def reset_all_variables(self) -> None:
-        """Set all variable tensors to zero, as `Interpreter.reset_all_variables`. An addition of oplet's."""
+        """Set all variable tensors to zero, as `Interpreter.reset_all_variables`. LiteRT's class has no such method."""
         with self._loaded.lock:
             self._loaded.interpreter.reset_all_variables()
 
@@ -335,7 +335,7 @@ class CompiledModel:
     def run_by_name(
         self, signature_key: str, input_map: Mapping[str, TensorBuffer], output_map: Mapping[str, TensorBuffer]
     ) -> None:
-        """Run a signature on buffers by name; names that it does not have are ignored.
+        """Run a signature on buffers, mapped from the names of its inputs and outputs; unknown names are ignored.
 
         Raises:
             ValueError: a buffer was destroyed.
@@ -360,7 +360,9 @@ class CompiledModel:
     def run_by_index(
         self, signature_index: int, input_buffers: Iterable[TensorBuffer], output_buffers: Iterable[TensorBuffer]
     ) -> None:
-        """Run a signature on buffers, in the graph's order. A second run on the same buffers copies and allocates nothing.
+        """Run a signature on lists of buffers, in the order of its inputs and outputs.
+
+        A second run on the same buffers copies and allocates nothing.
 
         Raises:
             ValueError: a buffer was destroyed.

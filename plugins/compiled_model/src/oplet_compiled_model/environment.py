@@ -27,10 +27,10 @@ class EnvironmentOptions:
 
 
 class Environment:
-    """An environment, which models keep until they are gone, whether or not it is closed before.
+    """LiteRT's environment, accepted for compatibility; a model keeps its environment alive, even one that was closed.
 
     Args:
-        capsule: what `capsule` returns; `Environment.create` makes it.
+        capsule: the object that the property `capsule` returns; `Environment.create` makes one.
         options: the environment's options.
 
     Examples:
@@ -49,7 +49,7 @@ class Environment:
         self.close()
 
     def close(self) -> None:
-        """Close it: no further model can be made with it."""
+        """Close the environment: no further model can be made with it."""
         self._capsule = None
 
     @classmethod
@@ -65,7 +65,7 @@ class Environment:
         """Return an environment.
 
         Args:
-            options: its options, or the runtime's folder; not together with the other arguments.
+            options: the environment's options, or the runtime's folder; not together with the other arguments.
             runtime_path: the folder of the runtime's library.
             compiler_plugin_path: the folder of vendors' compilers.
             dispatch_library_path: the folder of vendors' runtimes.
@@ -88,12 +88,12 @@ class Environment:
 
     @property
     def options(self) -> EnvironmentOptions:
-        """The options that it was made with."""
+        """The options that the environment was made with."""
         return self._options
 
     @property
     def capsule(self) -> object:
-        """What stands for the environment; opaque.
+        """The opaque handle of the environment.
 
         Raises:
             ValueError: the environment was closed.

@@ -11,15 +11,15 @@ INVALID, FAILURE, NOT_FOUND, OUT_OF_BOUNDS = 1, 3, 6, 1000
 
 
 class CompiledModelError(OpletError, RuntimeError):
-    """A model cannot be loaded, described or run as it was asked; a RuntimeError, as LiteRT raises.
+    """Raised when a model cannot be loaded, described or run; it is a RuntimeError, as LiteRT raises.
 
     Args:
         message: what failed.
-        reasons: why, each a line of its own.
-        code: LiteRT's number of the error; None for the errors that have none.
+        reasons: the causes, each on a line of its own in the message.
+        code: LiteRT's status code of the error; None if there is none.
 
     Attributes:
-        code: that number.
+        code: that status code.
     """
 
     def __init__(self, message: str, *reasons: str, code: int | None = None) -> None:

@@ -24,11 +24,11 @@ __all__ = ["TensorBuffer"]
 
 
 class TensorBuffer:
-    """The values of one input or output. `CompiledModel` makes buffers for its own, `create_from_host_memory` makes them from arrays.
+    """The values of one input or output; created by a CompiledModel, or from an array by `create_from_host_memory`.
 
     Args:
-        capsule: the memory behind it.
-        environment: an environment to keep.
+        capsule: the memory that holds the values.
+        environment: an environment to keep alive.
 
     Examples:
         >>> buffer = TensorBuffer.create_from_host_memory(np.zeros(3, np.float32))
@@ -43,16 +43,16 @@ class TensorBuffer:
 
     @classmethod
     def create_from_host_memory(cls, data_array: NDArray[Any]) -> TensorBuffer:
-        """Return a buffer whose memory is an array's: runs read and write the array itself.
+        """Return a buffer that shares an array's memory: runs read and write the array itself.
 
-        An array whose address is no multiple of 64 bytes is copied, as in LiteRT: what the program writes into it afterwards is not seen;
-        what a run writes into the buffer is in the array too.
+        An array whose address is no multiple of 64 bytes is copied, as in LiteRT: what the program writes into it afterwards is
+        not seen; what a run writes into the buffer is in the array too.
 
         Args:
             data_array: a contiguous array of numbers, truth values or strings (of dtype object).
 
         Raises:
-            ValueError: it is no array, of no type that tensors have, or not contiguous.
+            ValueError: `data_array` is no array, has no dtype of tensors, or is not contiguous.
         """
         array = _checked(data_array)
         if not array.flags.c_contiguous:
@@ -64,14 +64,14 @@ class TensorBuffer:
         return cls(HostMemory.of(array))
 
     def write(self, data_array: NDArray[Any]) -> None:
-        """Copy values into the buffer, from its beginning; where there are fewer than it has, the others stay as they are.
+        """Copy values into the buffer, from its beginning; values of the buffer beyond these stay as they are.
 
         Args:
             data_array: an array of the buffer's type, of any shape; or one of uint8 with the bytes of the values.
 
         Raises:
-            ValueError: it is no array, or one of another type; the buffer is an array of the program's that cannot be written.
-            RuntimeError: there are more values than the buffer has, or it was destroyed.
+            ValueError: `data_array` is no array or of another type, or the buffer shares a read-only array.
+            RuntimeError: there are more values than the buffer has, or the buffer was destroyed.
         """
         memory = self._memory("WriteTensorBuffer")
         array = _strings(data_array) if memory.type is TensorType.STRING else _checked(data_array)
@@ -90,11 +90,11 @@ class TensorBuffer:
         """Return the first values as a new array.
 
         Args:
-            num_elements: how many; or the shape of the array.
-            output_dtype: its dtype. Where it is not the buffer's, the bytes of the values are read as values of this one.
+            num_elements: the number of values, or the shape of the result.
+            output_dtype: the dtype of the result. If it is not the buffer's, the bytes are reinterpreted.
 
         Raises:
-            ValueError: there is no such dtype of tensors; strings are read as other values, or the reverse.
+            ValueError: no tensor has this dtype, or strings are read as numbers or numbers as strings.
             RuntimeError: the buffer has fewer values, or was destroyed.
         """
         dtype = _known(output_dtype)
@@ -114,7 +114,7 @@ class TensorBuffer:
         return result
 
     def get_tensor_details(self) -> dict[str, Any]:
-        """Return the type and shape: {"dtype": name, "shape": [sizes]}. Buffers of the program's arrays have one dimension.
+        """Return the type and shape: {"dtype": name, "shape": [sizes]}. A buffer made from an array has one dimension.
 
         Raises:
             RuntimeError: the buffer was destroyed.
@@ -123,14 +123,14 @@ class TensorBuffer:
         return {"dtype": memory.type_name, "shape": [memory.values.size] if memory.is_given else list(memory.shape)}
 
     def destroy(self) -> None:
-        """Give the memory up; the buffer cannot be used afterwards."""
+        """Free the buffer's memory; the buffer cannot be used afterwards."""
         memory, self._capsule, self._environment = self._capsule, None, None
         if memory is not None:
             memory.release()
 
     @property
     def capsule(self) -> HostMemory:
-        """The memory behind the buffer; opaque.
+        """The memory that holds the values; opaque to applications.
 
         Raises:
             ValueError: the buffer was destroyed.

@@ -140,7 +140,7 @@ VERSIONS: dict[str, tuple[int, int]] = {name: BUILTIN_VERSIONS[name] for name in
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Register the operators; a module is imported at its operator's first use."""
+    """Register the compiled kernels as "module:NAME", so that each module is imported at its operator's first use."""
     for name, (first, last) in VERSIONS.items():
         resolver.add_builtin(name, f"oplet_compiled_ops.ops.{name.lower()}:REGISTRATION", first, last)
     for operators in (CUSTOM, *(theirs for package, theirs in ELSEWHERE.items() if _is_installed(package))):

@@ -127,7 +127,7 @@ def _prepared_by(kernel: Registration, context: Context, node: Node) -> Any:
 
 
 def needs_threads(context: Context, node: Node) -> None:
-    """Decline the node (leave it to numpy's kernel, which is as fast) if it runs on one thread."""
+    """Decline the node if it runs on one thread, since numpy's kernel is as fast then."""
     if context.num_threads == 1:
         decline("numpy is as fast on one thread.")
 

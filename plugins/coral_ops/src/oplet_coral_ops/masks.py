@@ -21,13 +21,14 @@ _AT_ONCE = 1 << 11
 
 
 def write_masks(far: Array, points: Array, stride: int, masks: Array) -> None:
-    """Write 1 into the mask of the pose that each point belongs to, 0 into all others.
+    """Write instance masks: for each point 1 into the mask of the pose that it belongs to, 0 into the masks of all others.
 
     Args:
-        far: offsets from each point to the keypoints of its person, in points: all along y, then all along x.
-        points: the keypoints of each pose, in pixels.
-        stride: pixels between points.
-        masks: of each pose that there may be, of the map's height and width.
+        far: long-range offsets from each point to its person's keypoints, in points, (height, width, 34): 17 along y, then 17
+            along x.
+        points: the keypoints (y, x) of each pose, in pixels, (poses, 17, 2).
+        stride: pixels between two points of the map.
+        masks: receives the masks, (most poses, height, width).
     """
     masks.fill(0)
     height, width, _ = far.shape

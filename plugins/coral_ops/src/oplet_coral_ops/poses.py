@@ -45,7 +45,7 @@ class Settings(NamedTuple):
 
 
 class Maps(NamedTuple):
-    """What the net says at each point, in points of the maps, in float32."""
+    """The network's outputs for one image, float32, (height, width, channels): scores, and offsets in points of the map."""
 
     scores: Array  #: of each keypoint, as logits
     near: Array  #: offsets to the keypoints of the neighbourhood: all along y, then all along x
@@ -53,13 +53,13 @@ class Maps(NamedTuple):
 
     @property
     def last(self) -> tuple[Any, Any]:
-        """The coordinates of the last point."""
+        """The largest y and x of a point of the maps, height - 1 and width - 1, as float32."""
         height, width, _ = self.scores.shape
         return np.float32(height - 1), np.float32(width - 1)
 
 
 class Pose(NamedTuple):
-    """The keypoints of somebody."""
+    """The keypoints of one person, with scores."""
 
     points: Array  #: y and x of each
     scores: Array  #: of each, 0 to 1
@@ -67,10 +67,12 @@ class Pose(NamedTuple):
 
 
 def find_poses(maps: Maps, settings: Settings, mask: Array) -> list[Pose]:
-    """Return the poses, the highest score first.
+    """Decode the poses from the network's outputs, as PersonLab does; return them by descending score.
 
     Args:
-        mask: Booleans of two maps' sizes, as scratch.
+        maps: the network's outputs.
+        settings: the options.
+        mask: scratch, bool, of shape (2, *maps.scores.shape).
     """
     radius = settings.radius * settings.radius
     queue = _candidates(maps, settings.threshold, mask)

@@ -13,7 +13,7 @@ Item = TypeVar("Item")
 
 
 class ScoreQueue(Generic[Item]):
-    """A binary heap, whose moves are those of libstdc++'s `push_heap` and `pop_heap`.
+    """A priority queue that returns items of equal score in the order of libstdc++'s `push_heap` and `pop_heap`.
 
     >>> queue = ScoreQueue[str]()
     >>> for score, item in ((1.0, "a"), (1.0, "b"), (1.0, "c"), (0.0, "d")):
@@ -29,12 +29,12 @@ class ScoreQueue(Generic[Item]):
         return len(self._heap)
 
     def push(self, score: float, item: Item) -> None:
-        """Add an item."""
+        """Add an item with its score."""
         self._heap.append((score, item))
         self._rise(len(self._heap) - 1, (score, item))
 
     def pop(self) -> tuple[float, Item]:
-        """Take out the item of the highest score."""
+        """Remove and return the item of the highest score, as (score, item)."""
         heap = self._heap
         top, last = heap[0], heap.pop()
         length = len(heap)

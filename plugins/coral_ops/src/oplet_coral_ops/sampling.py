@@ -14,18 +14,18 @@ _ZERO, _ONE = np.float32(0), np.float32(1)
 
 
 def clamp(value: Any, most: Any) -> Any:
-    """Limit a number to 0 to `most`; NaN becomes 0."""
+    """Clamp a number to 0 .. `most`; NaN becomes 0."""
     return most if value > most else value if value >= _ZERO else _ZERO
 
 
 def clamped(values: Array, most: Any) -> Array:
-    """Limit numbers to 0 to `most`; NaN becomes 0."""
+    """Clamp an array's numbers to 0 .. `most`; NaN becomes 0."""
     limited: Array = np.minimum(np.fmax(values, _ZERO), most)
     return limited
 
 
 def sample(map: Array, y: Any, x: Any, channels: tuple[int, ...]) -> list[Any]:
-    """Return a map's values at a position within it, between its four nearest points, in float32."""
+    """Interpolate a map bilinearly at one position (y, x) within it; return the value of each of the channels, in float32."""
     top, left = int(y), int(x)
     low, right = top + (y > top), left + (x > left)
     down, across = y - np.float32(top), x - np.float32(left)
@@ -39,7 +39,7 @@ def sample(map: Array, y: Any, x: Any, channels: tuple[int, ...]) -> list[Any]:
 
 
 def sampled(map: Array, y: Array, x: Array) -> Array:
-    """Return the same for arrays of positions of shape (positions, channels), each in the channel of its column."""
+    """Interpolate a map bilinearly at `y` and `x`, (positions, channels): column c is read from channel c of the map."""
     top, left = np.floor(y).astype(np.intp), np.floor(x).astype(np.intp)
     low, right = np.ceil(y).astype(np.intp), np.ceil(x).astype(np.intp)
     down, across = y - top.astype(np.float32), x - left.astype(np.float32)

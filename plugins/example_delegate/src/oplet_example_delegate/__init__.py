@@ -10,5 +10,5 @@ OPLET_API = "1"
 
 @hookimpl
 def register_delegates(registry: DelegateRegistry) -> None:
-    """Register the delegate under the name `example`; it is imported at first use."""
+    """Register the delegate under the name `example`; the delegate is imported at first use."""
     registry.add("example", f"{__name__}.delegate:MyDelegate")

@@ -23,7 +23,7 @@ _ACTIVATIONS = (
 
 
 def refuses(node: Node) -> str:
-    """Return why the node cannot be run here; "" if it can."""
+    """Return why the delegate cannot run a CONV_2D node; "" if it can."""
     options = node.options(Conv2DOptions)
     if len(node.inputs) != 3 or any(tensor is None for tensor in node.inputs):
         return "it wants an input, a filter and a bias"
@@ -57,7 +57,7 @@ def output_shape(node: Node) -> tuple[int, ...]:
 
 
 def bind(node: Node, data: NDArray[Any], out: NDArray[Any]) -> Callable[[], None]:
-    """Return a function that computes `out` from the present values of `data`."""
+    """Return a function that computes `out` from the values that `data` has at the call."""
     options = node.options(Conv2DOptions)
     weights, bias = node.inputs[1].data, node.inputs[2].data
     stride_h, stride_w = options.stride_h, options.stride_w

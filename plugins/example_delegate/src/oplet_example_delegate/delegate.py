@@ -31,8 +31,8 @@ _OPTIONS = ("min_nodes", "max_partitions")
 class MyDelegate(SimpleDelegate):
     """Claims CONV_2D and MEAN nodes on float32 tensors.
 
-    Options: `min_nodes` (leave partitions with fewer nodes to other kernels) and `max_partitions` (take at most so many, the
-    largest).
+    Options: `min_nodes` (smaller partitions are left to other kernels) and `max_partitions` (the most partitions to run, the
+    largest first).
     """
 
     name = "example"

@@ -13,7 +13,7 @@ from oplet.schema.options import ReducerOptions
 
 
 def refuses(node: Node) -> str:
-    """Return why the node cannot be run here; "" if it can."""
+    """Return why the delegate cannot run a MEAN node; "" if it can."""
     if len(node.inputs) != 2 or not node.has_input(1) or not node.inputs[1].is_constant:
         return "its axes are not constant"
     data = node.inputs[0]
@@ -36,7 +36,7 @@ def output_shape(node: Node) -> tuple[int, ...]:
 
 
 def bind(node: Node, data: NDArray[Any], out: NDArray[Any]) -> Callable[[], None]:
-    """Return a function that computes `out` from the present values of `data`."""
+    """Return a function that computes `out` from the values that `data` has at the call."""
     axes, keep = _axes(node), node.options(ReducerOptions).keep_dims
 
     def run() -> None:

@@ -33,7 +33,7 @@ class Container:
 
     @classmethod
     def of(cls, context: Context) -> Container:
-        """Return the interpreter's container, and count one more user."""
+        """Return the container of the context's interpreter, and increment the count of its users (kernels)."""
         found: Container = context.resources.setdefault(_KEY, cls())
         found._users += 1
         return found
@@ -43,7 +43,7 @@ class Container:
         self._handles[key] = handle
 
     def leave(self, context: Context) -> None:
-        """Count one user (a kernel) less; destroy the resources when none is left."""
+        """Decrement the count of users (kernels); destroy the container's resources when none is left."""
         self._users -= 1
         if self._users:
             return

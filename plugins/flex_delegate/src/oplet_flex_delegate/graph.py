@@ -57,7 +57,7 @@ def import_nodes(sources: Sequence[Source], nodes: Sequence[tuple[Any, Sequence[
             its output).
 
     Raises:
-        RefusedError: TensorFlow refuses one of them.
+        RefusedError: TensorFlow refuses one of the nodes.
     """
     try:
         return _imported(sources, nodes)

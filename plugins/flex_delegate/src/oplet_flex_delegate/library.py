@@ -34,10 +34,10 @@ def tensorflow(num_threads: int = 0) -> Any:
     """Import the module `tensorflow` if necessary, and return it.
 
     Args:
-        num_threads: threads of one operator, where TensorFlow has run nothing yet; 0 leaves it to TensorFlow.
+        num_threads: the number of threads of an operator; 0 for TensorFlow's default. It has no effect after TensorFlow has run.
 
     Raises:
-        PluginError: it cannot be imported; the message says how to install it.
+        PluginError: TensorFlow cannot be imported; the message says how to install it.
     """
     with _LOCK:
         if not is_loaded():
@@ -134,7 +134,7 @@ def op_def(op: str) -> Any:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the first line of TensorFlow's error, without internal function, node and device names."""
+    """Return the first line of a TensorFlow error's message, without the names of internal functions, nodes and devices."""
     try:
         text = (str(getattr(error, "message", "") or error).strip().splitlines() or [""])[0].strip()
     except Exception:  # bytes of the model that are no text, in a message of its own

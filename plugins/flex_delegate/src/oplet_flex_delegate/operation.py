@@ -20,7 +20,7 @@ _NAMES = {number: type.name for type, number in TYPES.items()}
 
 
 def read_definition(data: bytes) -> Any:
-    """Parse a Flex node's NodeDef, and drop what refers to the original graph.
+    """Parse a Flex node's NodeDef, and drop its references to the original graph.
 
     Raises:
         RefusedError: the bytes are no NodeDef.
@@ -51,14 +51,15 @@ class Operation:
     Attributes:
         op: the operator's name in TensorFlow.
         definition: its NodeDef, with all attributes.
-        signature: the DataTypes of its inputs and of its outputs.
-        attributes: by name, as Python's values: types as numbers, shapes as lists (None: unknown rank), strings as bytes.
-        resources: which of its outputs are resources (variables, tables) that it creates, and that must be destroyed in the end.
-        seeded: whether it draws random numbers from a generator of its own, which its attributes seed.
+        signature: the DataTypes of the inputs and of the outputs.
+        attributes: the attributes by name, as Python values: types as numbers, shapes as lists (None: unknown rank), strings as
+            bytes.
+        resources: the outputs that are resources (variables, tables) created by the operator, which must be destroyed in the end.
+        seeded: whether the operator has a random generator of its own, seeded by its attributes.
 
     Raises:
-        RefusedError: TensorFlow has no such operator for CPUs, refuses its attributes, or gives it other inputs or outputs than
-            the model.
+        RefusedError: TensorFlow has no such operator for CPUs, refuses its attributes, or expects other inputs or outputs than
+            the model has.
     """
 
     def __init__(self, definition: Any, signature: Signature) -> None:

@@ -64,7 +64,7 @@ class TensorFlowValue:
     """A TensorFlow VARIANT or RESOURCE value, as an element of an oplet tensor.
 
     Attributes:
-        value: the tensor of TensorFlow, without dimensions.
+        value: the TensorFlow tensor, a scalar.
     """
 
     __slots__ = ("value",)
@@ -104,7 +104,7 @@ def reader(tensor: Tensor) -> Callable[[], Any]:
 
 
 def copied_nbytes(strings: NDArray[Any]) -> int:
-    """Return the bytes that TensorFlow's copies of strings take: it has one of each element, also where many are one object here."""
+    """Return the bytes that TensorFlow copies of strings take: each element is copied, even if several are one object here."""
     charge(_REFERENCE * strings.size)
     texts = strings.ravel().tolist()
     return ITEM_SIZES[STRING_TYPE] * len(texts) + sum(map(len, texts))

@@ -306,7 +306,7 @@ UNPREFIXED = (
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Register the operators under the custom names that models use."""
+    """Register the operators with the resolver, under their custom-op names in models."""
     for family, ops in OPS.items():
         for op, module in ops.items():
             target = f"{__name__}.ops.{family}.{module}" + ("" if ":" in module else ":REGISTRATION")

@@ -41,7 +41,7 @@ def checked_attributes(node: Node, inputs: int, outputs: int = 1) -> Attributes:
     """Check the numbers of inputs and outputs, and return the node's attributes, parsed once and cached.
 
     Raises:
-        EnsureError: the node has another number of inputs or outputs, or its attributes cannot be read.
+        EnsureError: the node has another number of inputs or outputs, or its NodeDef is invalid.
     """
     ensure_operands(node, inputs, outputs)
     return node.cached("attributes", (), lambda: Attributes(node))

@@ -31,7 +31,7 @@ def _pillow() -> Any:
 
 
 def kind_of(data: bytes) -> str:
-    """Return the file format by the first bytes: PNG, JPEG, GIF, BMP, or "unknown"."""
+    """Return the image format that the file's first bytes tell: PNG, JPEG, GIF, BMP, or "unknown"."""
     starts = {"PNG": b"\x89PNG\r\n\x1a\n", "JPEG": b"\xff\xd8\xff", "GIF": b"GIF8", "BMP": b"BM"}
     return next((kind for kind, start in starts.items() if data.startswith(start)), "unknown")
 
@@ -65,8 +65,8 @@ def decode_png(data: bytes, wanted: Wanted) -> Any:
     """Decode a PNG file to shape (height, width, channels).
 
     Raises:
-        EnsureError: the file cannot be read; or it has colours of 16 bits per channel and `wanted` asks for uint16 or for grey,
-            which Pillow cannot give.
+        EnsureError: the file is invalid; or it has 16-bit colours and `wanted` requests uint16 or grey, which Pillow does not
+            support.
     """
     image = _open(data, "PNG")
     depth, colour = data[24], data[25]
@@ -129,7 +129,7 @@ def decode_jpeg(data: bytes, channels: int, ratio: int) -> Array:
 
     Args:
         channels: 1, 3, or 0 for those of the file.
-        ratio: 1, 2, 4 or 8: by what its sides are divided as it is decoded.
+        ratio: 1, 2, 4 or 8, the divisor of height and width.
 
     Raises:
         EnsureError: the file cannot be read.
@@ -223,7 +223,7 @@ def encode_jpeg(image: Array, channels: int, options: dict[str, Any]) -> bytes:
 
     Args:
         channels: 1 or 3, 0 for those of the image.
-        options: keyword arguments for JPEG files of Pillow's `Image.save`.
+        options: keyword arguments of Pillow's `Image.save` for JPEG files.
 
     Raises:
         EnsureError: the image has another number of channels, or is empty or too large for the format.

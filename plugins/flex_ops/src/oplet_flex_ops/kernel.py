@@ -55,7 +55,7 @@ def shaped(
 
     Args:
         signature: the types and ranks of its inputs and outputs.
-        shapes: computes the outputs' shapes, and refuses inputs that do not fit.
+        shapes: returns the outputs' shapes; raises EnsureError for invalid inputs.
         bind: returns the function that runs the node for the present shapes.
         settings: parses the node's attributes once, for `shapes` and `bind`; None for an op whose only attributes are element
             types.
@@ -96,7 +96,7 @@ def shaped(
 def viewed(
     signature: Signature, shapes: Shapes, views: Views, *, settings: Settings | None = None, reads: Sequence[str] = ()
 ) -> Registration:
-    """Build the registration of an op that only moves values: its outputs are copies of the views that `views` returns."""
+    """Build the registration of an op that only moves values: its outputs are copies of the array views that `views` returns."""
 
     def bind(node: Node, given: Any) -> Thunk:
         return copies(list(zip([output.data for output in node.outputs], views(node, given))))

@@ -1,15 +1,15 @@
 """Parser of NodeDef, the protobuf message with a TensorFlow operator's name and attributes.
 
-Format: tensorflow/core/framework/{node_def,attr_value,tensor_shape}.proto and protobuf's encoding page. Every access stays inside the
-bytes, and the work is bounded by their number.
+Format: tensorflow/core/framework/{node_def,attr_value,tensor_shape}.proto. The work is bounded by the number of bytes.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from oplet.schema.protobuf import fields, signed, varints
 
 __all__ = ["NodeDef", "Shape", "Type", "read_node_def"]
 
@@ -19,9 +19,6 @@ Shape = tuple[int, ...] | None
 
 class Type(int):
     """A TensorFlow DataType number; a type of its own because integer attributes are plain `int`."""
-
-
-_VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 
 
 @dataclass(frozen=True)
@@ -49,13 +46,13 @@ def read_node_def(data: bytes) -> NodeDef:
     """
     op = name = ""
     attributes: dict[str, Any] = {}
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == 1:
             name = _text(value)
         elif number == 2:
             op = _text(value)
         elif number == 5:
-            entry = dict(_fields(_bytes(value)))
+            entry = dict(fields(_bytes(value)))
             attributes[_text(entry.get(1, b""))] = _attribute(_bytes(entry.get(2, b"")))
     return NodeDef(op, name, attributes)
 
@@ -63,7 +60,7 @@ def read_node_def(data: bytes) -> NodeDef:
 def _attribute(data: bytes) -> Any:
     """Parse a serialized AttrValue; as in protobuf the last field wins, and an empty message is None."""
     found: Any = None
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number == 1:
             found = _list(_bytes(value))
         elif number in _SINGLE:
@@ -73,7 +70,7 @@ def _attribute(data: bytes) -> Any:
 
 def _list(data: bytes) -> list[Any]:
     found: list[Any] = []
-    for number, value in _fields(data):
+    for number, value in fields(data):
         if number in _PACKED and isinstance(value, bytes):
             found += _PACKED[number](value)
         elif (read := _SINGLE.get(10 if number == 9 else number)) is not None:
@@ -83,54 +80,12 @@ def _list(data: bytes) -> list[Any]:
 
 def _shape(value: Any) -> Shape:
     sizes = []
-    for number, part in _fields(_bytes(value)):
+    for number, part in fields(_bytes(value)):
         if number == 3 and part:
             return None
         if number == 2:
-            sizes.append(_integer(dict(_fields(_bytes(part))).get(1, 0)))
+            sizes.append(_integer(dict(fields(_bytes(part))).get(1, 0)))
     return tuple(sizes)
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield (field number, value) of a protobuf message: varints as integers, all other wire types as bytes."""
-    at, end = 0, len(data)
-    while at < end:
-        key, at = _varint(data, at)
-        number, wire = key >> 3, key & 7
-        if wire == _VARINT:
-            value, at = _varint(data, at)
-            yield number, value
-            continue
-        if wire == _BYTES:
-            size, at = _varint(data, at)
-        elif wire in (_EIGHT, _FOUR):
-            size = 8 if wire == _EIGHT else 4
-        else:
-            raise ValueError(f"there is no wire type {wire} (byte {at})")
-        if size > end - at:
-            raise ValueError(f"a field of {size} bytes at byte {at} leads outside")
-        yield number, data[at : at + size]
-        at += size
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        if at >= len(data) or shift > 63:
-            raise ValueError(f"the number at byte {at} has no end")
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value & 0xFFFFFFFFFFFFFFFF, at
-
-
-def _varints(data: bytes) -> Iterator[int]:
-    at = 0
-    while at < len(data):
-        value, at = _varint(data, at)
-        yield value
 
 
 def _bytes(value: int | bytes) -> bytes:
@@ -149,7 +104,7 @@ def _text(value: int | bytes) -> str:
 def _integer(value: int | bytes) -> int:
     if isinstance(value, bytes):
         raise ValueError("bytes stand where a number belongs")
-    return value - (1 << 64) if value >> 63 else value
+    return signed(value)
 
 
 def _float(value: int | bytes) -> float:
@@ -179,8 +134,8 @@ _SINGLE: Final[dict[int, Any]] = {
 
 #: How a packed list of values is read, by its field in ListValue.
 _PACKED: Final[dict[int, Any]] = {
-    3: lambda data: map(_integer, _varints(data)),
+    3: lambda data: map(_integer, varints(data)),
     4: _floats,
-    5: lambda data: map(bool, _varints(data)),
-    6: lambda data: map(Type, _varints(data)),
+    5: lambda data: map(bool, varints(data)),
+    6: lambda data: map(Type, varints(data)),
 }

@@ -19,7 +19,7 @@ def checked(indices: Array, bound: int, what: str = "index") -> NDArray[np.int64
     """Return the indices as int64, checked to be in [0, bound).
 
     Raises:
-        EnsureError: one is negative or not below the bound.
+        EnsureError: an index is negative or not below the bound; `what` names it in the message.
     """
     whole = indices.astype(np.int64, copy=False)
     outside = (whole < 0) | (whole >= bound)

@@ -54,14 +54,14 @@ class _Slot(NamedTuple):
 class Signature:
     """Inputs and outputs of an op as in its OpDef in tensorflow/core/ops.
 
-    The text lists arguments as `name: type`, inputs and outputs divided by `->`. A type is that of `TensorType` or an attribute of the
-    node; `N*T` stands for as many tensors as the attribute N says, `*T` for one per type in the list T; `[2]` behind a type is the
-    rank that the operator takes.
+    The text lists arguments as `name: type`, inputs and outputs divided by `->`. A type is that of `TensorType` or an attribute
+    of the node; `N*T` stands for N tensors of type T (N is an attribute), `*T` for one per type in the list T; `[2]` after a type
+    is the required rank.
 
     Args:
         text: the arguments, such as "input: T, axis: Tidx[0] -> output: T".
-        types: by type attribute, the types that it may be, any where it is not named. Outputs have the first one where the node
-            lacks the attribute.
+        types: the allowed types of each type attribute; an attribute that is not named may be any type. The first is the default
+            of outputs if the node lacks the attribute.
 
     Attributes:
         op: the operator's name.
@@ -80,7 +80,7 @@ class Signature:
         return number - len(self.inputs) if many else number
 
     def check(self, context: Context, node: Node, attributes: Attributes) -> None:
-        """Check a node's tensors against the signature, and set its outputs' types.
+        """Check a node's tensors against the signature, and set its outputs' types from its attributes.
 
         Raises:
             EnsureError: the number, types or ranks of the tensors do not fit.

@@ -35,10 +35,10 @@ class Table:
         key_type: the type of the keys.
         value_type: the type of the values.
         value_shape: the shape of each value.
-        is_static: whether it is filled once, and then only read.
-        refused: keys that cannot be inserted or looked up, with their names: "empty_key", "deleted_key". A table with such keys
-            is a dense one, whose methods take the keys as one vector.
-        entries: by key the value, a scalar or an array of shape `value_shape`; None while a static table is not filled.
+        is_static: whether the table is filled once, and then only read.
+        refused: keys that cannot be inserted or looked up, with their names: "empty_key", "deleted_key". Only dense tables, whose
+            methods take keys as one vector, have them.
+        entries: the values (scalars, or arrays of shape `value_shape`) by key; None while a static table is not filled.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Table:
         """Set the values of keys; of equal keys the last one wins.
 
         Raises:
-            EnsureError: the table is static, or refuses a key.
+            EnsureError: the table is static, or a key is one of `refused`.
             LimitError: the table takes more memory than is allowed.
         """
         ensure(not self.is_static, "the table can only be filled once, by an import; insert into a mutable table.")
@@ -112,7 +112,7 @@ class Table:
         """Remove keys; unknown ones are skipped.
 
         Raises:
-            EnsureError: the table is static, or refuses a key.
+            EnsureError: the table is static, or a key is one of `refused`.
         """
         ensure(not self.is_static, "nothing can be removed from a table that is filled once.")
         entries = self.filled()
@@ -124,7 +124,7 @@ class Table:
         """Write the keys' values to `target`; `default` has one value, or one per key.
 
         Raises:
-            EnsureError: the table refuses a key, or was not filled yet.
+            EnsureError: a key is one of `refused`, or the table was not filled yet.
         """
         entries, items = self.filled(), self._checked_keys(keys)
         if self.value_shape:
@@ -182,10 +182,10 @@ def table_types(attributes: Attributes) -> tuple[TensorType, TensorType]:
 
 
 def find_or_make(context: Context, node: Node, attributes: Attributes, make: Callable[[], Table]) -> Table:
-    """Return the table that a node names; create it at first use.
+    """Return the lookup table that a node names; create it by `make` at first use.
 
-    Nodes of one `container` and `shared_name` share a table, in all subgraphs of the interpreter; a node without a name has one of its
-    own.
+    Nodes of one `container` and `shared_name` share a table, in all subgraphs of the interpreter; a node without a name has one
+    of its own.
 
     Raises:
         EnsureError: the table of that name has keys or values of other types.
@@ -207,7 +207,7 @@ def find_or_make(context: Context, node: Node, attributes: Attributes, make: Cal
 
 
 def gives_handle(context: Context, output: Tensor) -> None:
-    """Check in `prepare` that the output is a RESOURCE tensor, and give it the shape for one table handle."""
+    """Check in `prepare` that the output is a RESOURCE tensor, and give it the shape of one table handle."""
     ensure_type(output, TensorType.RESOURCE)
     context.resize_tensor(output, ())
 

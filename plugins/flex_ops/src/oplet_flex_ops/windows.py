@@ -15,7 +15,7 @@ __all__ = ["Tap", "WindowAxis", "taps", "window_axis"]
 
 
 class Tap(NamedTuple):
-    """What an element of windows (a tap) reads along an axis: the slice `source` of the values, for the windows `out`."""
+    """The elements `source` that one position of a window (a tap) reads along an axis, in the windows `out`."""
 
     out: slice
     source: slice
@@ -41,12 +41,12 @@ class WindowAxis(NamedTuple):
 
     @property
     def met(self) -> range:
-        """Return the numbers of the taps (elements of a window) that lie inside the axis for at least one window."""
+        """The indices of the taps (positions in a window) that lie inside the axis for at least one window."""
         first = max(0, -(-(self.before - (self.out - 1) * self.stride) // self.dilation))
         return range(first, min(self.window, -(-(self.size + self.before) // self.dilation)))
 
     def tap(self, number: int) -> Tap:
-        """Return, for one tap, the windows for which it lies inside the axis and the elements that it reads."""
+        """Return the windows in which a tap lies inside the axis, and the elements that it reads there."""
         offset = number * self.dilation - self.before
         first = max(0, -(offset // self.stride)) if offset < 0 else 0
         last = min(self.out, (self.size - 1 - offset) // self.stride + 1)
@@ -72,10 +72,10 @@ def window_axis(size: int, window: int, stride: int, dilation: int, same: bool) 
 
 
 def taps(axes: Sequence[WindowAxis]) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...], tuple[Any, ...]]]:
-    """Yield for each tap of a multi-axis window its position, the index of the windows, and the index of the elements that they
+    """Yield for each tap (position in a multi-axis window) its position, the index of the windows, and the index of what they
     read.
 
-    Both index arrays of shape [batch, ..., channels]: the windows at the first index read the elements at the second.
+    Both indices are for arrays of shape [batch, ..., channels]: the windows at the first index read the elements at the second.
     """
     whole = slice(None)
     for position in product(*(axis.met for axis in axes)):

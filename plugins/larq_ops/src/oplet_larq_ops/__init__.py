@@ -20,7 +20,7 @@ OPS: dict[str, str] = {
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Register the operators under the custom names that models use."""
+    """Register the operators with the resolver, under their custom-op names in models."""
     for name, module in OPS.items():
         resolver.add_custom(name, f"{__name__}.ops.{module}:REGISTRATION")
 

@@ -28,12 +28,12 @@ AT_ONCE = 1 << 15
 
 
 def words_for(channels: int) -> int:
-    """Return how many words that many bits take."""
+    """Return the number of 32-bit words that hold this many bits."""
     return -(-channels // WORD)
 
 
 def pack(bits: Array) -> Array:
-    """Pack each row of Booleans into words; as many bytes as Booleans are allocated, at most."""
+    """Pack each row of Booleans (rows, channels) into int32 words, the first in the lowest bit; unused bits are 0."""
     rows, channels = bits.shape
     packed = np.packbits(bits, axis=-1, bitorder="little")
     if channels % WORD:
@@ -44,27 +44,27 @@ def pack(bits: Array) -> Array:
 
 
 def unpack(words: Array, channels: int) -> Array:
-    """Return the bits of each row of words, as bytes that are 0 or 1."""
+    """Unpack rows of int32 words into (rows, channels) bytes that are 0 or 1."""
     rows = np.ascontiguousarray(words, "<i4").view(np.uint8)
     return np.unpackbits(rows, axis=-1, count=channels, bitorder="little")
 
 
 def long_words(words: Array) -> Array:
-    """Return rows of words as words of 64 bits; those of an odd number of words get one of zeros."""
+    """Return rows of 32-bit words as uint64 words, of half the number; a row of odd length is padded with a zero word."""
     if words.shape[1] % 2:
         words = np.concatenate([words, np.zeros((len(words), 1), words.dtype)], axis=1)
     return np.ascontiguousarray(words).view(np.uint64)
 
 
 def count_differences(rows: Array, columns: Array, totals: Array, scratch: Array, counts: Array) -> None:
-    """Count the bits in which each row differs from each column.
+    """Compute the Hamming distance between each row and each column (XOR, then population count).
 
     Args:
-        rows: words of 64 bits, of shape (rows, words).
-        columns: words of 64 bits, of shape (words, columns).
-        totals: where the sums go, unsigned, of shape (rows, columns).
-        scratch: words of 64 bits, at least as many as `columns` has columns; more are faster.
-        counts: as many bytes.
+        rows: uint64, (rows, words).
+        columns: uint64, (words, columns).
+        totals: receives the distances, unsigned, (rows, columns).
+        scratch: uint64, at least one per column; a larger one is faster.
+        counts: scratch, uint8, of the size of `scratch`.
     """
     height, width = totals.shape
     totals.fill(0)
@@ -83,7 +83,7 @@ def count_differences(rows: Array, columns: Array, totals: Array, scratch: Array
 
 
 def bits_in(words: Array) -> Array:
-    """Return how many bits each word of 32 has, as integers of 64 bits."""
+    """Return the population count of each 32-bit word, as int64."""
     found: Array = _bits_of_16()[np.ascontiguousarray(words).view(np.uint16).reshape(*words.shape, 2)].sum(-1, dtype=np.int64)
     return found
 

@@ -21,7 +21,7 @@ _KEPT_TAPS = 1 << 20
 
 
 class Convolution(NamedTuple):
-    """What options and shapes say."""
+    """The geometry and options of a binary convolution, read from a node."""
 
     height: Axis
     width: Axis
@@ -33,38 +33,38 @@ class Convolution(NamedTuple):
 
     @property
     def windows(self) -> int:
-        """The number of windows of a map."""
+        """The number of windows (output positions) of one image."""
         return self.height.out * self.width.out
 
     @property
     def taps(self) -> int:
-        """The number of taps of a window."""
+        """The number of positions (taps) in a window: filter height * width."""
         return self.height.filter * self.width.filter
 
     @property
     def bits(self) -> int:
-        """The number of values of a filter."""
+        """The number of weights of a filter in one group: taps * channels."""
         return self.taps * self.channels
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """The lowest and the highest doubled sum that the activation leaves."""
+        """The lowest and highest doubled Hamming distance after the clamp by the fused activation."""
         return bounds(self.activation, self.bits)
 
     def line(self, multiplier: Array, bias: Array, output: Tensor) -> Line:
-        """Return the line that makes outputs of doubled sums."""
+        """Return the linear functions that map doubled Hamming distances to output values, per channel; see `outputs.line`."""
         return line(multiplier, bias, self.bits, output)
 
 
 class Missing(NamedTuple):
-    """What windows at the edge lack in their doubled sums where taps outside count as nothing, not as +1."""
+    """Corrections of doubled Hamming distances of windows at the edge, where padding counts as 0 and not as +1."""
 
     windows: Array
     values: Array  #: of shape (windows, filters)
 
 
 def add_scratch(context: Context, node: Node, found: Convolution, filters: Tensor) -> None:
-    """Request the memory of a chunk: its taps' words, the same by filter and as columns, what is compared at once, and sums."""
+    """Request scratch memory for one chunk: patches, their rows and columns of words, XOR results, bit counts and sums."""
     count, depth = filters.shape[0] // found.groups, filters.shape[3]
     windows, long = found.chunks.most, -(-found.taps * depth // 2)
     at_once = max(count, windows, AT_ONCE)
@@ -81,7 +81,7 @@ def add_scratch(context: Context, node: Node, found: Convolution, filters: Tenso
 
 
 class Differences:
-    """The differences of all chunks, with the memory that they share."""
+    """Computes the Hamming distances between windows and filters chunk by chunk, in scratch memory that all chunks share."""
 
     def __init__(self, node: Node, found: Convolution, source: Array, filters: Tensor) -> None:
         self._found, self._filters = found, filters
@@ -116,7 +116,10 @@ class Differences:
         return np.ascontiguousarray(sums.reshape(len(filters), -1).T, np.float64)
 
     def of(self, chunk: Chunk) -> tuple[Array, Missing | None]:
-        """Return the doubled differences of each window of a chunk from each filter, and what they lack."""
+        """Return twice the Hamming distance of each window of a chunk from each filter, int32, and corrections for zero padding.
+
+        The corrections are None if no window of the chunk needs any.
+        """
         if self._changes and chunk.maps.start == chunk.windows.start == 0:  # once in a run
             charge(3 * self._filters.data.nbytes)
             self._packed = self._pack()

@@ -17,14 +17,14 @@ __all__ = ["Chunk", "Chunks", "Taps", "chunks_of", "each_chunk", "taps_of"]
 
 
 class Taps(NamedTuple):
-    """The taps of some windows, of shape (windows, taps of a window)."""
+    """The pixels that some windows read, as indices in the flattened image, of shape (windows, taps of a window)."""
 
     pixels: Array  #: the number of the pixel that the tap meets; any pixel where it lies outside
     outside: Array | None  #: whether the tap lies outside of the map; None if none does
 
 
 class Chunk(NamedTuple):
-    """Windows that are worked on together: some of one map's, or all windows of several maps."""
+    """Windows that are computed together: some windows of one image, or all windows of several images."""
 
     maps: slice
     windows: slice
@@ -32,7 +32,7 @@ class Chunk(NamedTuple):
 
 
 class Chunks(NamedTuple):
-    """How windows are cut into chunks."""
+    """How windows are divided into chunks."""
 
     maps: int  #: of a chunk
     windows: int  #: of a map
@@ -44,7 +44,7 @@ class Chunks(NamedTuple):
 
 
 def taps_of(height: Axis, width: Axis, windows: slice) -> Taps:
-    """Return the taps of these windows of a map, which are counted row by row."""
+    """Return the pixels that these windows read; windows are numbered row by row."""
     down, across = np.divmod(np.arange(windows.start, windows.stop), width.out)
     (rows, above), (columns, beside) = _along(height, down), _along(width, across)
     pixels = (rows[:, :, None] * width.size + columns[:, None, :]).reshape(len(down), -1)
@@ -61,14 +61,20 @@ def _along(axis: Axis, windows: Array) -> tuple[Array, Array]:
 
 
 def chunks_of(maps: int, windows: int, most: int) -> Chunks:
-    """Cut the windows of all maps into chunks of at most so many windows, of one at least."""
+    """Divide the windows of all images into chunks of at most `most` windows, but at least one.
+
+    Args:
+        maps: the number of images.
+        windows: the number of windows of an image.
+        most: the largest number of windows of a chunk.
+    """
     if windows <= most:
         return Chunks(max(1, min(maps, most // max(1, windows))), windows)
     return Chunks(1, max(1, most))
 
 
 def each_chunk(chunks: Chunks, maps: int, windows: int) -> Iterator[Chunk]:
-    """Yield all chunks."""
+    """Yield all chunks of `maps` images with `windows` windows each."""
     for first in range(0, maps, chunks.maps):
         last = min(maps, first + chunks.maps)
         for start in range(0, windows, chunks.windows):

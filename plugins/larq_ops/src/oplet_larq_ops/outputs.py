@@ -31,14 +31,17 @@ _HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
 class Line(NamedTuple):
-    """A multiplier and an offset for each channel, in float32."""
+    """A linear function for each output channel, x * multiplier + offset, in float32."""
 
     multiplier: Array
     offset: Array
 
 
 def bounds(activation: ActivationFunctionType, bits: int) -> tuple[int, int]:
-    """Return the lowest and the highest doubled sum that an activation leaves."""
+    """Return the lowest and highest doubled Hamming distance that remain after the clamp by an activation.
+
+    With K `bits` in a filter, a sum s of products of +1 and -1 has the doubled distance K - s.
+    """
     low, high = ACTIVATIONS[activation]
     least = -bits if low is None else max(low, -bits)
     most = bits if high is None else min(high, bits)
@@ -46,7 +49,14 @@ def bounds(activation: ActivationFunctionType, bits: int) -> tuple[int, int]:
 
 
 def line(multiplier: Array, bias: Array, bits: int, output: Tensor) -> Line:
-    """Return the line that makes outputs of doubled sums: the model's own, of sums of products, turned over and moved."""
+    """Return the linear function that maps doubled Hamming distances to output values (int8: quantized), from the model's own.
+
+    Args:
+        multiplier: the model's multiplier of each output channel, for sums of products of +1 and -1.
+        bias: the model's bias of each output channel.
+        bits: the number of bits of a filter.
+        output: the output, whose scale and zero point are included if it is int8.
+    """
     scale, zero = (float(output.scale), float(output.zero_point)) if output.type == TensorType.INT8 else (1.0, 0.0)
     factors = multiplier.astype(np.float64)
     with np.errstate(all="ignore"):
@@ -57,7 +67,7 @@ def line(multiplier: Array, bias: Array, bits: int, output: Tensor) -> Line:
 
 
 def write_floats(sums: Array, along: Line, output: Array) -> None:
-    """Write floats; the sums are clamped already."""
+    """Compute float32 outputs: `along` applied to doubled Hamming distances, which are clamped already."""
     np.copyto(output, sums, casting="unsafe")
     with np.errstate(all="ignore"):
         np.multiply(output, along.multiplier, output)
@@ -65,7 +75,14 @@ def write_floats(sums: Array, along: Line, output: Array) -> None:
 
 
 def write_integers(sums: Array, along: Line, floats: Array, output: Array) -> None:
-    """Write int8: floats rounded to nearest, halves away from zero, and limited; NaN becomes the smallest."""
+    """Compute int8 outputs from doubled Hamming distances: rounded to nearest, ties away from zero, saturated; NaN becomes -128.
+
+    Args:
+        sums: the doubled distances.
+        along: the linear function that maps them to quantized values.
+        floats: float32 scratch of the output's shape.
+        output: receives the values.
+    """
     write_floats(sums, along, floats)
     np.fmax(floats, np.float32(-128), out=floats)
     np.minimum(floats, np.float32(127), out=floats)
@@ -74,5 +91,5 @@ def write_integers(sums: Array, along: Line, floats: Array, output: Array) -> No
 
 
 def write_bits(sums: Array, thresholds: Array, output: Array) -> None:
-    """Write words of bits, which are 1 where half the doubled sum is above the channel's threshold."""
+    """Compute bit-packed outputs: a bit is 1 where half the doubled Hamming distance is above the channel's threshold."""
     np.copyto(output, pack(np.greater(sums, 2 * thresholds.astype(np.int64))))

@@ -13,15 +13,15 @@ AT_ONCE = 1 << 16
 
 
 def ensure_rows(tensor: Tensor) -> None:
-    """Refuse the node unless the tensor has a last dimension.
+    """Check that the tensor has a last dimension.
 
     Raises:
-        EnsureError: it is a scalar.
+        EnsureError: the tensor is a scalar.
     """
     ensure(tensor.ndim > 0, lambda: f"{tensor} must have a last dimension, whose values share words.")
 
 
 def blocks(rows: int, size: int) -> Iterator[slice]:
-    """Yield slices of that many rows of `size` values, each of about `AT_ONCE` values."""
+    """Yield slices that divide `rows` rows of `size` values into blocks of about `AT_ONCE` values."""
     step = max(1, AT_ONCE // max(1, size))
     return (slice(start, start + step) for start in range(0, rows, step))

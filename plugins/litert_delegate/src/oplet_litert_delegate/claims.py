@@ -46,7 +46,7 @@ _STAYS = {
 
 
 def unpacks_constant(node: Node) -> bool:
-    """Return whether the node only expands a constant of the file (float16 or sparse weights).
+    """Return whether the node only expands a constant of the file: DEQUANTIZE of float16 or DENSIFY of sparse weights.
 
     Delegates prefer to expand such a constant themselves, keeping the compact form.
     """
@@ -59,12 +59,13 @@ def unpacks_constant(node: Node) -> bool:
 
 
 def refuses(node: Node, own: Collection[Tensor], *, xnnpack: bool = True) -> str:
-    """Return why LiteRT does not get the node; "" if it may.
+    """Return why a node is not given to LiteRT; "" if it may be.
 
-    The node was prepared by its own kernel before, which checked it.
+    The node must be prepared: its own kernel has checked it.
 
     Args:
-        own: the variable tensors that only one node uses.
+        node: the node.
+        own: the variable tensors that only one node uses; nodes with other variable tensors are not given to LiteRT.
         xnnpack: whether LiteRT may use XNNPACK.
     """
     if node.registration is None:

@@ -27,7 +27,7 @@ _ATTRIBUTES = frozenset({"scale", "logit_cap"})
 
 
 def refuses_composite(node: Node) -> str:
-    """Return why XNNPACK does not get a composite; "" if it may."""
+    """Return why a composite node is not given to XNNPACK; "" if it may be."""
     if node.composite_name != _ATTENTION:
         return (
             f"XNNPACK does not know the composite '{node.composite_name}', and its decomposition's nodes are claimed one by one"
@@ -71,7 +71,7 @@ def _is_single(value: float, written: bytes) -> bool:
 def add_decomposition(
     builder: ModelBuilder, model: Model, options: StableHLOCompositeOptions, add_buffer: Callable[[tables.Tensor], int | None]
 ) -> int:
-    """Add a composite's decomposition subgraph to the model that is written; return the subgraph's index in it.
+    """Add a composite's decomposition subgraph to a model that is being written; return the subgraph's index there.
 
     Args:
         builder: the model that is written.
@@ -126,12 +126,12 @@ def _list(values: Any) -> list[int]:
 
 
 def untaken(details: Sequence[Mapping[str, Any]], outputs: Sequence[int], composites: Sequence[int]) -> list[int]:
-    """Return which of these composite nodes XNNPACK did not take, so that LiteRT runs their decomposition.
+    """Return which composite nodes XNNPACK did not claim, so that LiteRT runs their decompositions.
 
     Args:
-        details: LiteRT's list of all nodes, kernels of delegates last.
-        outputs: the indices in LiteRT of the tensors that are read from the partition.
-        composites: the numbers of the composite nodes among LiteRT's.
+        details: LiteRT's list of all nodes, with the kernels of delegates last.
+        outputs: LiteRT's indices of the tensors that are read from the partition.
+        composites: LiteRT's indices of the composite nodes.
     """
     nodes = [(_numbers(each["inputs"]), _numbers(each["outputs"])) for each in details if each["op_name"] != "DELEGATE"]
     kernels = [(_numbers(each["inputs"]), _numbers(each["outputs"])) for each in details if each["op_name"] == "DELEGATE"]

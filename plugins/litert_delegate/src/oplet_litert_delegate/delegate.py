@@ -41,8 +41,8 @@ _PATIENCE = 8
 class LiteRTDelegate(Delegate):
     """The delegate that runs every node that LiteRT supports in LiteRT.
 
-    Each partition is written as a model of its own, and LiteRT must have taken it before its nodes are claimed: whatever
-    it refuses stays with oplet, and the report says why.
+    Each partition is written as a model of its own and opened in LiteRT before its nodes are claimed: nodes that LiteRT rejects
+    stay with oplet's kernels, and the delegation report says why.
     """
 
     name = "litert"

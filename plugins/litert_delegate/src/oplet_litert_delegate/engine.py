@@ -27,7 +27,7 @@ class RefusedError(Exception):
     """Raised when LiteRT rejects a partition.
 
     Attributes:
-        node: the node that it complains about, None if it does not say.
+        node: the node that LiteRT's message names; None if it names none.
     """
 
     def __init__(self, reason: str, node: Node | None = None) -> None:
@@ -40,8 +40,8 @@ class Port(NamedTuple):
 
     Attributes:
         tensor: oplet's tensor.
-        number: its index in LiteRT.
-        view: LiteRT's memory of it as an array; None where LiteRT does not expose it, as for scalars.
+        number: LiteRT's index of the tensor.
+        view: LiteRT's memory of the tensor as an array; None where LiteRT does not expose it, as for scalars.
     """
 
     tensor: Tensor
@@ -52,14 +52,14 @@ class Port(NamedTuple):
 class Engine:
     """A LiteRT interpreter for one partition.
 
-    It is allocated once and never resized, so that array views of its memory stay valid; they keep it alive.
+    The interpreter is allocated once and never resized, so that array views of its memory stay valid; the views keep it alive.
 
     Attributes:
         part: the partition, written as a model.
-        inputs: the tensors that it is fed with.
-        outputs: the tensors that are read from it.
-        variables: the tensors whose values it keeps from one run to the next.
-        nbytes: an estimate of the memory that it takes, in bytes.
+        inputs: the partition's inputs.
+        outputs: the tensors that are read from the partition.
+        variables: the variable tensors, whose values LiteRT keeps from one run to the next.
+        nbytes: an estimate of the interpreter's memory, in bytes.
     """
 
     def __init__(self, part: Part, num_threads: int, *, xnnpack: bool, nbytes: int = 0, library: Library | None = None) -> None:
@@ -97,24 +97,24 @@ class Engine:
 
     @property
     def run(self) -> Callable[[], None]:
-        """Return LiteRT's invoke function."""
+        """The `invoke` method of the LiteRT interpreter."""
         run: Callable[[], None] = self._interpreter.invoke
         return run
 
     def explained(self, error: Exception) -> str:
-        """Return the message for a failure of `run`, with the node's number in the model's graph."""
+        """Return the error message for an exception that `run` raised, with the failing node's number in the original model."""
         reason, node = _complaint(self.part, error)
         return f"LiteRT says: {reason}" + ("" if node is None else f" (in {node})")
 
     @property
     def get(self) -> Callable[[int], Any]:
-        """Return LiteRT's function that returns a copy of a tensor, by LiteRT's index of it."""
+        """The `get_tensor` method of the LiteRT interpreter: returns a copy of the tensor with the given LiteRT index."""
         get: Callable[[int], Any] = self._interpreter.get_tensor
         return get
 
     @property
     def set(self) -> Callable[[int, NDArray[Any]], None]:
-        """Return LiteRT's function that sets a tensor's value, by LiteRT's index of it."""
+        """The `set_tensor` method of the LiteRT interpreter: sets the value of the tensor with the given LiteRT index."""
         set_tensor: Callable[[int, NDArray[Any]], None] = self._interpreter.set_tensor
         return set_tensor
 

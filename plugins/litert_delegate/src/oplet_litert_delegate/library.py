@@ -12,14 +12,14 @@ __all__ = ["Library"]
 
 
 class Library:
-    """A shared library whose delegate LiteRT applies to each partition before XNNPACK.
+    """A shared library with a delegate that LiteRT applies to each partition before XNNPACK.
 
     Args:
-        path: a file, or a name that the system finds.
+        path: a file, or a name that the system's loader finds.
         options: the options of each delegate.
 
     Raises:
-        ValueError: LiteRT cannot load it, or it makes no delegate of these options.
+        ValueError: LiteRT cannot load the library, or the library makes no delegate with these options.
     """
 
     def __init__(self, path: str, options: Mapping[str, str]) -> None:
@@ -28,7 +28,7 @@ class Library:
         self._unused = [self._load()]  # a mistake is known now, and not when a model comes
 
     def delegate(self) -> Delegate:
-        """Return a delegate for one LiteRT interpreter; not all delegates can serve two."""
+        """Return a new delegate, for one LiteRT interpreter: not all delegates can serve two."""
         return self._unused.pop() if self._unused else self._load()
 
     def _load(self) -> Delegate:

@@ -38,16 +38,16 @@ Fixed = tuple[Tensor, tuple[int, ...], TensorType, NDArray[Any] | None]
 
 
 class Part(NamedTuple):
-    """A partition written as a model, with the tensor numbers of its inputs and outputs.
+    """A partition written as a model, with its nodes and the tensors at its boundary.
 
     Attributes:
-        content: the model.
+        content: the model's bytes.
         nodes: for each operator of the written model the partition's node; None for one that only unpacks a constant.
-        inputs: the tensors that it is fed with, in the order of the model's inputs.
-        outputs: the tensors that are read from it, in the order of the model's outputs.
-        variables: by their number in the model, the tensors that keep their values from one run to the next.
-        fixed: what the model was written for: the shapes and types of the inputs, and the values of tensors that are
-            constants in it, but in the graph follow from shapes.
+        inputs: the partition's inputs, in the order of the model's.
+        outputs: the partition's outputs, in the order of the model's.
+        variables: the variable tensors, by their index in the model.
+        fixed: the state that the model was written for: shapes and types of the inputs, and values of tensors that follow from
+            shapes, which are constants in the model.
     """
 
     content: bytes
@@ -59,13 +59,13 @@ class Part(NamedTuple):
 
     @property
     def composites(self) -> list[int]:
-        """Return the positions of composite nodes in the partition."""
+        """The positions of composite nodes in the partition."""
         composite = BuiltinOperator.STABLEHLO_COMPOSITE
         return [place for place, node in enumerate(self.nodes) if node is not None and node.op is composite]
 
     @property
     def fits(self) -> bool:
-        """Return whether the shapes, types and constants that the model was written for are still those of the graph."""
+        """Whether the shapes, types and constants that the model was written for are still those of the graph."""
         return all(
             (tensor.shape, tensor.type) == (shape, type)
             and (value is None or tensor.data is value or np.array_equal(tensor.data, value))
@@ -77,8 +77,9 @@ def write_part(source: Source, nodes: Sequence[Node], outputs: Sequence[Tensor])
     """Write nodes as a model, with the shapes that their tensors have now.
 
     Args:
-        nodes: in the order in which they run. Those that unpack a constant for them are written along.
-        outputs: the tensors that are read outside of these nodes.
+        source: the model and subgraph of the nodes.
+        nodes: the nodes, in execution order. The nodes that unpack their constants are added.
+        outputs: the tensors that are read outside of the nodes.
 
     Raises:
         ModelError: something in the tables cannot be written.

@@ -17,11 +17,11 @@ class Settings(NamedTuple):
     """The delegate's options, parsed.
 
     Attributes:
-        num_threads: of LiteRT; 0 stands for as many as the interpreter has.
+        num_threads: threads of LiteRT; 0 for as many as oplet's interpreter has.
         xnnpack: 1 if LiteRT may use XNNPACK, 0 if not.
-        min_nodes: smaller partitions stay with oplet.
-        max_partitions: at most so many are taken, the largest; 0 stands for all.
-        library: a shared library whose delegate LiteRT applies to each part; "" for none.
+        min_nodes: partitions with fewer nodes stay with oplet's kernels.
+        max_partitions: the most partitions to run in LiteRT, the largest first; 0 for all.
+        library: a shared library with a delegate that LiteRT applies to each partition; "" for none.
         library_options: the options of that delegate, given as `library.NAME=value`.
     """
 
@@ -37,7 +37,7 @@ class Settings(NamedTuple):
         """Parse and check the options.
 
         Raises:
-            ValueError: an option is none of these, or its value makes no sense.
+            ValueError: an option is unknown, or its value is invalid.
         """
         read: dict[str, Any] = {}
         library_options = {

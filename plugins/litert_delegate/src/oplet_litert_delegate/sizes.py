@@ -35,9 +35,9 @@ class Size(NamedTuple):
     """Memory and work of one node or several.
 
     Attributes:
-        tensors: bytes of its tensors.
-        scratch: further bytes while it runs.
-        tables: further bytes as long as its interpreter lives, such as XNNPACK's indirection buffers.
+        tensors: bytes of the tensors.
+        scratch: further bytes during a run.
+        tables: further bytes as long as the LiteRT interpreter lives, such as XNNPACK's indirection buffers.
         work: the number of multiplications, or of values that are moved.
     """
 
@@ -48,12 +48,12 @@ class Size(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Return an upper bound of the bytes."""
+        """An upper bound of the bytes in total."""
         return self.tensors + max(self.scratch, self.tables)
 
 
 def size_of(node: Node) -> Size:
-    """Return the size of a node that its own kernel has prepared."""
+    """Return the memory and work of one node, which its own kernel has prepared."""
     tensors = list(dict.fromkeys(tensor for tensor in (*node.inputs, *node.outputs) if tensor is not None))
     together = sum(map(_nbytes, tensors))
     scratch, tables, work = _besides(node)
@@ -61,10 +61,10 @@ def size_of(node: Node) -> Size:
 
 
 def size_of_all(nodes: Sequence[Node], outputs: Sequence[Tensor]) -> Size:
-    """Return the size of a partition, with live tensors counted at each node.
+    """Return the memory and work of a partition; `tensors` is the most bytes of tensors that are live at one node.
 
     Args:
-        nodes: in the order in which they run.
+        nodes: the nodes, in execution order.
         outputs: the tensors that are read outside of these nodes.
     """
     made = {tensor for node in nodes for tensor in node.outputs}

@@ -15,17 +15,17 @@ PACKAGES = ("ai_edge_litert", "tflite_runtime")
 
 
 class LastFinder:
-    """The finder that is asked last; it imports oplet when one of the packages is asked for.
+    """A finder at the end of `sys.meta_path`: oplet serves imports of `ai_edge_litert` and `tflite_runtime` that fail otherwise.
 
     Attributes:
-        lists_distributions: False, as its distributions are found by name and stand in no list; so `oplet.installed` need not ask it.
+        lists_distributions: False: the finder returns a distribution only if its name is asked for, and lists none.
     """
 
     lists_distributions = False
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> object:
-        """Return the spec of a module of one of the packages; None for all others."""
+        """Return the spec of a module of the packages that oplet stands in for; None for other modules."""
         if name.partition(".")[0] not in PACKAGES:
             return None
         from oplet_litert_shim.answers import find_spec
@@ -34,7 +34,7 @@ class LastFinder:
 
     @staticmethod
     def find_distributions(context: object = None) -> object:
-        """Return an iterator of the distribution of one of the packages if it is asked for by name; it is in no list of all."""
+        """Return an iterator with the distribution of a package that oplet stands in for, if its name is asked for; else empty."""
         if str(getattr(context, "name", None)).lower().replace("-", "_").replace(".", "_") not in PACKAGES:
             return iter(())
         from oplet_litert_shim.answers import find_distributions
@@ -43,7 +43,7 @@ class LastFinder:
 
 
 def install() -> None:
-    """Add the finder behind all others, unless it is there."""
+    """Append the finder to `sys.meta_path`, unless it is there."""
     finders: list[object] = sys.meta_path  # type: ignore[assignment]
     if LastFinder not in finders:
         finders.append(LastFinder)

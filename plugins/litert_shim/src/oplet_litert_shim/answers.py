@@ -38,10 +38,10 @@ _HOOKS = _LastHooks(_NAMES, _EXEMPT, False)
 
 
 def find_spec(name: str, path: Any, target: Any) -> ModuleSpec | None:
-    """Return the spec of a module that oplet answers; None for who means LiteRT, and inside of a package that is installed.
+    """Return the spec of a LiteRT module that oplet provides; None if LiteRT is installed or the importer needs LiteRT itself.
 
     Raises:
-        ImportError: the module is refused; the sentence says why, and what to do.
+        ImportError: oplet does not provide the module; the message says why, and what to do.
     """
     if _is_off() or asking_module().partition(".")[0] in _EXEMPT:
         return None
@@ -52,14 +52,14 @@ def find_spec(name: str, path: Any, target: Any) -> ModuleSpec | None:
 
 
 def find_distributions(context: Any) -> Iterable[Any]:
-    """Return the distribution of a package that is asked for by name and not installed."""
+    """Return the distribution of a package that is asked for by name and for which oplet stands in, as it is not installed."""
     if _is_off() or asking_module().partition(".")[0] in _EXEMPT:
         return iter(())
     return answered_distributions(context)
 
 
 def state_of(package: str) -> str:
-    """Return who answers a package, in words."""
+    """Return a sentence that says what an import of the package gets: the installed package, oplet, or nothing."""
     import importlib.machinery
 
     found = importlib.machinery.PathFinder.find_spec(package)
@@ -71,7 +71,7 @@ def state_of(package: str) -> str:
 
 
 def states() -> list[str]:
-    """Return who answers each package, in words."""
+    """Return the sentence of `state_of` for each package that the shim can stand in for."""
     return [state_of(package) for package in PACKAGES]
 
 

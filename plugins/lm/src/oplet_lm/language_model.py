@@ -29,8 +29,8 @@ class Answer(str):
     """The text that a model generates.
 
     Attributes:
-        tokens: the ids of its tokens, without those that end it.
-        ended_by: "stop" at a stop sequence, "length" at `max_tokens`, "context" where the context is full.
+        tokens: the ids of its tokens, without the stop sequence.
+        ended_by: why the text ended: "stop" (a stop sequence), "length" (`max_tokens`) or "context" (the context is full).
     """
 
     tokens: list[int]
@@ -46,8 +46,8 @@ class LanguageModel:
 
     Attributes:
         bundle: the bundle.
-        metadata: what the bundle says of the model: special tokens, sampling, templates.
-        context: the number of tokens that a conversation may have.
+        metadata: the bundle's metadata of the model: special tokens, sampling, templates.
+        context: the length of the context in tokens: the most that a conversation may have.
 
     Raises:
         ModelError: the file is no such bundle, or damaged.
@@ -79,16 +79,16 @@ class LanguageModel:
         temperature: float | None = None,
         seed: int | None = None,
     ) -> Answer:
-        """Return the model's answer.
+        """Generate the model's answer to a prompt.
 
         Args:
             prompt: a text to go on with, or messages, `{"role": "user", "content": "..."}`.
-            max_tokens: the most tokens to generate; as many as there is room for unless given.
-            top_k, top_p, temperature, seed: how tokens are chosen, in place of what the bundle says (`metadata.sampling`). A temperature
-                of 0 chooses the most likely ones.
+            max_tokens: the most tokens to generate; None for as many as the context has room for.
+            top_k, top_p, temperature, seed: sampling parameters; None for the bundle's (`metadata.sampling`). A temperature of 0
+                takes the most likely tokens.
 
         Raises:
-            LimitError: the prompt has no room in the context.
+            LimitError: the prompt is longer than the context.
             ModelError: the bundle has no chat template for messages, or a damaged one.
             ValueError: one of the numbers is negative.
         """
@@ -108,11 +108,11 @@ class LanguageModel:
         temperature: float | None = None,
         seed: int | None = None,
     ) -> Iterator[str]:
-        """Return an iterator over the answer, piece by piece, as `generate` makes it.
+        """Return an iterator over pieces of the answer's text, as they are generated; the arguments are those of `generate`.
 
         Raises:
-            LimitError: in addition, with the next piece: the context is full before the answer ends.
-            StateError: with the next piece: another answer was begun meanwhile.
+            LimitError: the prompt is longer than the context; or, from the iterator, the context is full before the answer ends.
+            StateError: from the iterator: another answer was begun meanwhile.
         """
         return self._texts(_Collected(self._run(prompt, max_tokens, self._sampling(top_k, top_p, temperature, seed))))
 
@@ -127,21 +127,21 @@ class LanguageModel:
             raise LimitError(f"The context of {self.context} tokens is full before the answer ends; begin a new conversation.")
 
     def encode(self, prompt: Prompt) -> list[int]:
-        """Return the tokens of a prompt, with the start token if the model has one.
+        """Return the token ids of a prompt, with the start token if the model has one.
 
         Raises:
             ModelError: the bundle has no chat template for messages, or a damaged one.
-            LimitError: it is too long.
+            LimitError: the prompt is too long.
         """
         tokens = self.tokenizer.encode(prompt if isinstance(prompt, str) else self.render(prompt))
         start = [] if self.metadata.start is None else list(self._ids(self.metadata.start))
         return tokens if tokens[: len(start)] == start else start + tokens
 
     def render(self, messages: Sequence[Message]) -> str:
-        """Return the text that the bundle's chat template makes of messages.
+        """Apply the bundle's chat template to messages; return the text.
 
         Raises:
-            ModelError: there is no template, or it fails.
+            ModelError: the bundle has no chat template, or the template fails.
             LimitError: the template takes too long.
             ValueError: a message has no role or content.
         """
@@ -157,7 +157,7 @@ class LanguageModel:
 
     @property
     def copied_bytes(self) -> int:
-        """The bytes of caches that steps have copied: 0 where the model writes them in place."""
+        """The bytes of KV caches that steps have copied so far; 0 where the model updates them in place."""
         return self._executor.copied_bytes
 
     def _run(self, prompt: Prompt, max_tokens: int | None, sampling: Sampling) -> Run:

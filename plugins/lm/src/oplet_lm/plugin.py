@@ -19,7 +19,7 @@ def register_commands(registry: CommandRegistry) -> None:
 
 @hookimpl
 def open_bundle(path: str) -> Mapping[str, Any] | None:
-    """Open a `.litertlm` or `.task` file."""
+    """Return what is in a `.litertlm` or `.task` file, see `bundles.contents.contents`; None for a file of another kind."""
     from oplet_lm.bundles.contents import contents
 
     return contents(path)

@@ -29,7 +29,7 @@ OPS: tuple[tuple[str, int, int, str], ...] = (
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Register the operators under the custom names that models use."""
+    """Register the operators with the resolver, under their custom-op names in models."""
     for name, first, last, module in OPS:
         resolver.add_custom(name, f"{_OPS}.{module}:REGISTRATION", first, last)
 

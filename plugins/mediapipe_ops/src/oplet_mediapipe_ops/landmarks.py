@@ -34,7 +34,7 @@ class Crop:
         self.subset = np.array(indices, np.intp)
 
     def direction(self, landmarks: Array) -> tuple[float, float]:
-        """Return the line between the two direction landmarks as (x, y) difference."""
+        """Return the vector (x, y) from the landmark `left` to the landmark `right`."""
         x, y = (landmarks[self.right, :2] - landmarks[self.left, :2]).tolist()
         return x, y
 
@@ -43,8 +43,9 @@ def prepare_landmarks(context: Context, node: Node, crop: Crop, fits: bool, layo
     """Check the node's tensors and set its output shape.
 
     Args:
-        fits: whether the landmarks have the shape that this version takes.
-        layout: that shape, for the message.
+        crop: the landmarks that determine the crop.
+        fits: whether the landmarks have the shape that this version of the op takes.
+        layout: that shape in words, for the error message.
     """
     ensure_operands(node, 1, 1)
     landmarks, output = node.inputs[0], node.outputs[0]
@@ -62,9 +63,9 @@ def bounding_box(points: Array, turn: float, limit: float = math.inf) -> tuple[l
     """Return the lowest and highest x and y of points rotated about the origin by `turn`.
 
     Args:
-        points: one a row, x and y first.
+        points: one point per row, x and y first.
         turn: the angle in radians, from the x axis towards the y axis.
-        limit: the lowest values are at most this, the highest at least its negative.
+        limit: the lowest values are clamped to at most `limit`, the highest to at least `-limit`.
     """
     sine, cosine = math.sin(turn), math.cos(turn)
     flat = points[:, :2] @ np.array([[cosine, sine], [-sine, cosine]])
@@ -73,5 +74,5 @@ def bounding_box(points: Array, turn: float, limit: float = math.inf) -> tuple[l
 
 
 def turned(x: float, y: float, sine: float, cosine: float) -> tuple[float, float]:
-    """Rotate a point about the origin."""
+    """Rotate a point about the origin by the angle with this sine and cosine; return (x, y)."""
     return x * cosine - y * sine, x * sine + y * cosine

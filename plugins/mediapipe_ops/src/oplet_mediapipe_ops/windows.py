@@ -13,7 +13,7 @@ __all__ = ["Tap", "taps"]
 
 
 class Tap(NamedTuple):
-    """All pairs of positions that meet at one offset in the window (a tap): slices, equally long, of both axes."""
+    """Input and output positions of one offset in a sliding window: equally long slices of both axes, paired in order."""
 
     offset: int
     small: slice
@@ -43,6 +43,17 @@ class _Taps(Sequence[Tap]):
 
 
 def taps(small: int, large: int, stride: int, window: int, pad: int) -> Sequence[Tap]:
-    """Return the taps (one for each offset in the window) that lie inside the large axis anywhere, in ascending order."""
+    """Return the slices of both axes for each offset of a window that slides over the large axis, in ascending order of offsets.
+
+    Position s of the small axis and offset k meet at position s * stride - pad + k of the large one; offsets that meet none are
+    left out.
+
+    Args:
+        small: the length of the axis with one element per window.
+        large: the length of the axis that the windows slide over.
+        stride: the distance between windows.
+        window: the length of the window.
+        pad: the padding before the large axis.
+    """
     found = _Taps(range(max(0, pad - (small - 1) * stride), min(window, large + pad)), small, large, stride, pad)
     return found if len(found) > _KEPT else [tap for tap in found if tap.small.start < tap.small.stop]

@@ -34,7 +34,7 @@ def explored_graphs(
         times: also run the model on random values, and note the time of each node.
 
     Raises:
-        OpletError: the model is wrong, or a delegate cannot be made.
+        OpletError: the model is invalid, or a delegate cannot be created.
     """
     if delegates is None:
         delegates = [name for part in os.environ.get(DELEGATES_VARIABLE, "").split(";") if (name := part.strip())]

@@ -27,7 +27,7 @@ _ADAPTER = "oplet"
 
 
 class OpletAdapter(Adapter):  # type: ignore[misc]
-    """Adapter for .tflite models as oplet runs them. Delegates come from the environment, see `explored_graphs`."""
+    """Model Explorer adapter for .tflite models as oplet runs them; delegates come from the environment, see `explored_graphs`."""
 
     metadata = AdapterMetadata(
         id=_ADAPTER,
@@ -40,7 +40,7 @@ class OpletAdapter(Adapter):  # type: ignore[misc]
         """Convert a model to Model Explorer graphs.
 
         Raises:
-            OpletError: the model is wrong, or a delegate cannot be made; the viewer shows the sentence.
+            OpletError: the model is invalid, or a delegate cannot be created; the viewer shows the message.
         """
         return {"graphs": [graph_builder.Graph(**graph) for graph in explored_graphs(model_path)]}
 

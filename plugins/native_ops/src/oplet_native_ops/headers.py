@@ -15,6 +15,6 @@ def include_dir() -> Path:
 def cflags() -> list[str]:
     """Return the compiler options for a library of operators: `cc $(...) -o libatan.so atan.c`.
 
-    Nothing is linked: what a library calls of the API is bound when `load_ops` opens it.
+    Nothing is linked: the symbols of LiteRT's API that a library uses are bound when `load_ops` opens it.
     """
     return ["-fPIC", "-shared", f"-I{include_dir()}"]

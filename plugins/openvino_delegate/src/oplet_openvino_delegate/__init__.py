@@ -10,6 +10,6 @@ OPLET_API = "1"
 
 @hookimpl
 def register_delegates(registry: DelegateRegistry) -> None:
-    """Register the delegate under the name `openvino`; it and OpenVINO are imported at first use."""
+    """Register the delegate under the name `openvino`; the delegate and OpenVINO are imported at first use."""
     devices = {kind: {"device": kind.upper()} for kind in ("cpu", "gpu", "npu")}
     registry.add("openvino", f"{__name__}.delegate:OpenVinoDelegate", accelerates=devices)

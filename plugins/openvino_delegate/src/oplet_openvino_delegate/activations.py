@@ -21,5 +21,5 @@ def refuses_activation(activation: ActivationFunctionType) -> str:
 
 
 def activated(value: Value, activation: ActivationFunctionType) -> Value:
-    """Append a fused activation to the value in the OpenVINO graph."""
+    """Add a fused activation to the graph; return the OpenVINO value after it."""
     return _KNOWN[activation](value)

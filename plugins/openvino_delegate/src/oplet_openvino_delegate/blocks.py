@@ -18,8 +18,8 @@ def block_translator(make: Callable[..., Value], edges_are: str) -> Translator:
     """Build the translator of BATCH_TO_SPACE_ND or SPACE_TO_BATCH_ND.
 
     Args:
-        make: makes OpenVINO's operator, which wants a block size for every dimension.
-        edges_are: what messages call the third input: "paddings" or "crops".
+        make: creates the OpenVINO node, which needs a block size for every dimension.
+        edges_are: the name of the third input in messages: "paddings" or "crops".
     """
 
     def refuses(node: Node) -> str:

@@ -16,7 +16,7 @@ _WORTH_SHARING = 200_000
 
 @cache
 def engine() -> openvino.Core:
-    """Return OpenVINO's core, created once, as it loads the device plugins."""
+    """Return OpenVINO's `Core`, created once per process, as it loads the device plugins."""
     return openvino.Core()
 
 
@@ -26,7 +26,7 @@ def devices() -> list[str]:
 
 
 def settings(device: str, threads: int, cache_dir: str) -> dict[str, Any]:
-    """Return the compile settings: latency hint, and float32 precision where the device has it."""
+    """Return the settings for OpenVINO's compiler: low latency, float32 precision on a CPU, number of threads and cache folder."""
     told: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "EXECUTION_MODE_HINT": "ACCURACY"}
     if device == "CPU":
         # Pinned threads of several processes would meet on the same core.
@@ -57,7 +57,7 @@ def _without_snippets() -> dict[str, Any]:
 
 
 def compiled(model: openvino.Model, device: str, told: dict[str, Any]) -> openvino.CompiledModel:
-    """Compile a graph for a device with the settings `told`, but for one thread if its nodes are too small to share."""
+    """Compile a model for a device with the settings `told`; for a single thread if its nodes are too small to be divided."""
     if told.get("INFERENCE_NUM_THREADS", 1) > 1:
         found = [count for count in map(_multiplications, model.get_ops()) if count]
         if found and sum(found) < _WORTH_SHARING * len(found):
@@ -66,9 +66,9 @@ def compiled(model: openvino.Model, device: str, told: dict[str, Any]) -> openvi
 
 
 def memory(model: openvino.Model) -> int:
-    """Estimate the bytes that a compiled graph takes: live intermediates, and repacked constants.
+    """Estimate the memory of a compiled model in bytes: live intermediates, and repacked constants.
 
-    OpenVINO allocates them when it compiles, without regard to the limits.
+    OpenVINO allocates it when it compiles, without regard to the interpreter's limits.
     """
     nodes = model.get_ordered_ops()
     last = {source: place for place, node in enumerate(nodes) for source in _sources(node)}
@@ -96,7 +96,7 @@ def _nbytes(output: openvino.Output) -> int:
 
 
 def work(model: openvino.Model) -> int:
-    """Estimate how many values a graph multiplies or moves."""
+    """Estimate how many values a model multiplies or moves."""
     return sum(_multiplications(node) or _values(node) for node in model.get_ordered_ops())
 
 

@@ -13,7 +13,7 @@ from oplet_openvino_delegate.graph import GraphBuilder, Value
 
 
 def refuses_filter(data: Tensor, weights: Tensor, bias: Tensor | None, filters: int) -> str:
-    """Return why image, filter and bias are not supported together; "" if they are."""
+    """Return why OpenVINO does not support this combination of image, filter and bias; "" if it does."""
     if data.ndim != 4 or weights.ndim != 4:
         return f"it wants four dimensions, not {data} and {weights}"
     if bias is not None and (not bias.is_constant or bias.size != filters):
@@ -26,7 +26,7 @@ def refuses_filter(data: Tensor, weights: Tensor, bias: Tensor | None, filters: 
 
 
 def real_bias(bias: Tensor, data: Tensor, weights: Tensor) -> NDArray[np.float32]:
-    """Return the bias in real numbers: int32 biases are dequantized by input scale * weight scale."""
+    """Return a constant bias as float32: an int32 bias is dequantized by input scale * weight scale."""
     values: NDArray[np.float32] = bias.data
     if bias.type is not TensorType.INT32:
         return values
@@ -36,21 +36,21 @@ def real_bias(bias: Tensor, data: Tensor, weights: Tensor) -> NDArray[np.float32
 
 
 def with_bias(graph: GraphBuilder, value: Value, bias: Tensor | None, data: Tensor, weights: Tensor) -> Value:
-    """Add a bias along the channel axis, axis 1 (NCHW)."""
+    """Add a bias, unless it is None, to an NCHW value along the channel axis (1); return the sum."""
     if bias is None:
         return value
     return ov.add(value, graph.constant(real_bias(bias, data, weights).reshape((1, -1, 1, 1))))
 
 
 def ordered(graph: GraphBuilder, weights: Tensor, order: Sequence[int]) -> Value:
-    """Return a filter with its dimensions permuted; a constant is permuted at compile time."""
+    """Return a filter with its dimensions permuted by `order`; a constant is permuted at compile time."""
     if weights.is_constant:
         return graph.arranged(weights, lambda array: array.transpose(order))
     return graph.transposed(graph.value(weights), order)
 
 
 def refuses_transposed(weights: Tensor, begin: Sequence[int], end: Sequence[int], strides: Sequence[int]) -> str:
-    """Return why a transposed convolution cannot crop this much; "" if it can."""
+    """Return why a transposed convolution cannot be cropped by `begin` and `end`; "" if it can."""
     fits = all(
         0 <= before < taps and -stride < behind < taps
         for before, behind, taps, stride in zip(begin, end, weights.shape[1:3], strides)
@@ -65,12 +65,13 @@ def transposed_convolution(
     begin: Sequence[int],
     end: Sequence[int],
 ) -> Value:
-    """Emit a transposed convolution with bias.
+    """Add a transposed convolution with bias to the graph; return its NCHW value.
 
     Args:
         tensors: image, filter and bias.
-        begin: how many rows and columns of the full result are cropped at the beginning.
-        end: the same at the end; a negative number adds rows or columns.
+        strides: the strides along height and width.
+        begin: the rows and columns of the full result to crop at the beginning.
+        end: the rows and columns to crop at the end; a negative number adds some.
     """
     data, weights, bias = tensors
     made = ov.convolution_backprop_data(

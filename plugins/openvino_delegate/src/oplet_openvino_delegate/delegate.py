@@ -42,10 +42,10 @@ _COPIES = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
 class OpenVinoDelegate(Delegate):
     """The delegate that runs nodes in OpenVINO.
 
-    Options: `device` (CPU, GPU, NPU, AUTO; also GPU.1), `num_threads` (of a CPU; the interpreter's number unless given),
-    `cache_dir` (where compiled partitions are kept between processes), `min_nodes` (leave partitions with fewer nodes to other
-    kernels), `max_partitions` (take at most so many, the largest), `quantized` (1: take quantized layers too, whose results may
-    differ by quantization steps).
+    Options: `device` (CPU, GPU, NPU, AUTO; also GPU.1), `num_threads` (of a CPU; default: the interpreter's), `cache_dir` (a
+    folder for compiled partitions), `min_nodes` (smaller partitions are left to other kernels), `max_partitions` (the most
+    partitions to run, the largest first), `quantized` (1: run quantized layers too, whose results may differ by quantization
+    steps).
     """
 
     name = "openvino"

@@ -21,7 +21,9 @@ def unary(
     types: Collection[TensorType] = FLOAT,
     layer_of_8_bits: bool = False,
 ) -> Translator:
-    """Build the translator of a unary operator, which keeps the value's layout (NCHW or NHWC).
+    """Build the translator of a unary operator from a function that creates OpenVINO's node.
+
+    The result keeps the operand's layout (NCHW or NHWC).
 
     The other arguments are attributes of `Translator`: the newest version, the allowed types, whether quantized nodes are taken.
     """
@@ -35,7 +37,13 @@ def unary(
 
 
 def operands(graph: GraphBuilder, tensors: Collection[Tensor], out: Tensor) -> tuple[bool, list[Value]]:
-    """Return values to be combined by broadcasting, in the layout that saves transposes, and whether that is NCHW."""
+    """Return the operands of a broadcasting operator in one layout, and whether that is NCHW (if it saves transposes).
+
+    Args:
+        graph: the graph.
+        tensors: the operands.
+        out: the result.
+    """
     planes = out.ndim == 4 and graph.in_planes(tensors)
     return planes, [graph.planes(tensor) if planes else graph.value(tensor) for tensor in tensors]
 
@@ -53,10 +61,10 @@ def broadcasting(
     """Build the translator of a broadcasting operator.
 
     Args:
-        make: makes OpenVINO's operator of the inputs' values.
+        make: creates the OpenVINO node from the inputs' values.
         inputs: the number of inputs.
         outputs: the types that the output may have; None for those in `types`, which inputs may have.
-        options: the class of its options if they have a fused activation, else None.
+        options: the class of the operator's options if they have a fused activation, else None.
         newest, layer_of_8_bits: attributes of `Translator`: the newest version, whether quantized nodes are taken.
     """
 

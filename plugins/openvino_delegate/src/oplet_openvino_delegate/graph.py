@@ -44,7 +44,7 @@ class Untranslatable(Exception):
 
 
 class GraphBuilder:
-    """Creates OpenVINO nodes, and tracks each tensor's value in both layouts (NHWC and NCHW).
+    """An OpenVINO graph under construction, with each tensor's value in one or both layouts (NHWC and NCHW).
 
     Quantized tensors are real numbers in the graph: inputs of the graph are dequantized, outputs are quantized, and what nodes
     inside read is rounded to quantization steps by a FakeQuantize, from which OpenVINO makes layers of 8 bits.
@@ -69,7 +69,7 @@ class GraphBuilder:
             self._rows[tensor] = self._real(tensor, node.output(0))
 
     def constant(self, array: Any, dtype: Any = None) -> Value:
-        """Add a constant."""
+        """Add a constant to the graph; return its value."""
         array = np.ascontiguousarray(np.asarray(array, dtype)).reshape(np.shape(array))
         self._arrays.append(array)
         return ov.constant(array, shared_memory=array.flags.writeable).output(0)  # views of the file are copied
@@ -86,7 +86,7 @@ class GraphBuilder:
         return self._rows[tensor]
 
     def arranged(self, tensor: Tensor, arrange: Callable[[NDArray[Any]], NDArray[Any]]) -> Value:
-        """Add a constant tensor's dequantized value, rearranged by `arrange`."""
+        """Add a constant tensor's dequantized value, after `arrange` has permuted or reshaped its array; return it."""
         value = self.constant(arrange(tensor.data))
         if tensor.type not in QUANTIZED or tensor.quantization is None or not len(tensor.quantization.scales):
             return value
@@ -108,7 +108,7 @@ class GraphBuilder:
         return self.planes(tensor) if alike and self.in_planes([tensor]) else self.value(tensor)
 
     def planes(self, tensor: Tensor) -> Value:
-        """Return a tensor of up to four dimensions in NCHW layout, transposing if necessary."""
+        """Return the value of a tensor of up to four dimensions in NCHW layout, transposing if necessary."""
         self._settle(tensor)
         if tensor not in self._planes:
             shape = (1,) * (4 - tensor.ndim) + tensor.shape
@@ -122,7 +122,7 @@ class GraphBuilder:
         return self._planes[tensor]
 
     def in_planes(self, tensors: Iterable[Tensor]) -> bool:
-        """Return whether one of these tensors was computed in NCHW, so that staying in it saves a transpose."""
+        """Return whether one of these tensors was computed in NCHW, so that using that layout saves a transpose."""
         return any(tensor in self._planes and tensor not in self._rows for tensor in tensors)
 
     def put(self, tensor: Tensor, value: Value) -> None:
@@ -179,17 +179,17 @@ class GraphBuilder:
                     values[tensor] = _output(ov.fake_quantize(values[tensor], low, high, low, high, 256))
 
     def transposed(self, value: Value, order: Sequence[int]) -> Value:
-        """Add a transpose."""
+        """Add a transpose of a value; return the result."""
         return _output(ov.transpose(value, self.constant(order, np.int64)))
 
     def reshaped(self, value: Value, shape: Sequence[int]) -> Value:
-        """Add a reshape, unless the value has the shape already."""
+        """Add a reshape of a value; return the result, or the value itself if it has the shape already."""
         if tuple(value.get_partial_shape().to_shape()) == tuple(shape):
             return value
         return _output(ov.reshape(value, self.constant(np.array(shape, np.int64)), special_zero=False))
 
     def check(self, node: Node) -> None:
-        """Raise Untranslatable unless the node's outputs exist with the shapes and types that LiteRT gives them."""
+        """Raise Untranslatable unless all outputs of the node were put into the graph, with the shapes and types of LiteRT."""
         for tensor in node.outputs:
             planes = tensor in self._planes
             value = self._planes[tensor] if planes else self._rows[tensor]
@@ -202,7 +202,7 @@ class GraphBuilder:
                 )
 
     def model(self, outputs: Sequence[Tensor]) -> openvino.Model:
-        """Build the OpenVINO model that computes these tensors in this order."""
+        """Build the OpenVINO model that computes these output tensors, in this order."""
         results = [ov.result(self._levels(tensor)) for tensor in outputs]
         self._part_from_other_readers()
         parameters = list(self.parameters.values())

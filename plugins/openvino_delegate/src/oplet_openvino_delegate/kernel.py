@@ -25,7 +25,7 @@ class PartitionKernel(DelegateKernel):
     Args:
         partition: the graph as compiled before its nodes were claimed, used until a shape changes; None to compile it in
             `prepare`.
-        engine: compiles graphs for the delegate's device.
+        engine: the device and settings to compile for.
     """
 
     def __init__(self, partition: Partition | None, engine: Engine) -> None:

@@ -15,7 +15,12 @@ QUANTIZED = (TensorType.INT8, TensorType.UINT8)
 
 
 def refuses_rescaling(node: Node, inputs: Sequence[Tensor] | None = None) -> str:
-    """Return why a data-moving operator would have to rescale (different quantizations); "" if not."""
+    """Return why an operator cannot just move values: an output has another type or quantization than an input; "" if it can.
+
+    Args:
+        node: the node.
+        inputs: the inputs whose values are moved; None for the first one only.
+    """
     for tensor in inputs if inputs is not None else node.inputs[:1]:
         for out in node.outputs:
             if tensor.type is not out.type:
@@ -26,18 +31,18 @@ def refuses_rescaling(node: Node, inputs: Sequence[Tensor] | None = None) -> str
 
 
 def integers(tensor: Tensor) -> list[int]:
-    """Return the values of a constant integer parameter tensor."""
+    """Return the values of a constant integer tensor, such as axes, as a list."""
     values: list[int] = tensor.data.ravel().tolist()
     return values
 
 
 def axes_of(axes: Sequence[int], rank: int) -> list[int] | None:
-    """Normalize negative axes; None if one is out of range."""
+    """Return the axes with negative ones counted from the end; None if one is out of range."""
     return [axis % rank for axis in axes] if all(-rank <= axis < rank for axis in axes) else None
 
 
 def reshaping(*, newest: int, inputs: tuple[int, int] = (1, 1), constants: tuple[int, ...] = ()) -> Translator:
-    """Build the translator of an operator that keeps the order of values (reshape).
+    """Build the translator of an operator that only changes the shape, such as RESHAPE or SQUEEZE.
 
     The arguments are attributes of `Translator`: the newest version, the least and the most number of inputs, and the positions
     of those that must be constant.
@@ -88,7 +93,7 @@ def splitting(*, data: int, axis: int, newest: int, inputs: int) -> Translator:
 
 
 def cut(graph: GraphBuilder, data: Tensor, out: Tensor, parts: Sequence[slice]) -> None:
-    """Emit a strided slice, one slice per dimension; `out` may lack dimensions of size 1."""
+    """Add a strided slice of `data`, by one slice per dimension, as the value of `out`, which may lack dimensions of size 1."""
     if not parts:
         graph.put(out, graph.reshaped(graph.value(data), out.shape))
         return

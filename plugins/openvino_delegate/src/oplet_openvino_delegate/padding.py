@@ -10,7 +10,7 @@ from oplet_openvino_delegate.moving import integers
 
 
 def refuses_edges(node: Node) -> str:
-    """Return why the border widths are not supported; "" if they are."""
+    """Return why the widths of a padding operator's borders are not supported; "" if they are."""
     data, widths = node.inputs[:2]
     if widths.shape != (data.ndim, 2) or min(integers(widths), default=0) < 0:
         return f"{integers(widths)} are no widths of a border of {data}"
@@ -18,7 +18,10 @@ def refuses_edges(node: Node) -> str:
 
 
 def edges(graph: GraphBuilder, node: Node) -> tuple[bool, Value, Value, Value]:
-    """Return whether the result is in NCHW, the value to pad, and the widths at the beginning and the end of each axis."""
+    """Return the arguments of OpenVINO's padding node: whether NCHW is used, the value to pad, and the border widths per axis.
+
+    The widths are two values: those at the beginning and those at the end of each axis.
+    """
     data, widths = node.inputs[:2]
     planes = graph.in_planes([data])
     begin, end = integers(widths)[::2], integers(widths)[1::2]

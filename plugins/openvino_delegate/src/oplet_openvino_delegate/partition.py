@@ -20,13 +20,13 @@ _WORK_PER_SECOND = 1_000_000_000
 
 
 class Engine(NamedTuple):
-    """Device and settings that partitions are compiled with.
+    """The device and settings that partitions are compiled for.
 
     Attributes:
         device: OpenVINO's name of the device.
         told: the settings for OpenVINO's compiler.
-        layers_of_8_bits: whether quantized layers are run, too.
-        max_seconds: how long an invoke may take, None for any time.
+        layers_of_8_bits: whether quantized layers are translated, too.
+        max_seconds: the time limit of an invoke; None for none.
     """
 
     device: str
@@ -39,12 +39,12 @@ class Partition(NamedTuple):
     """A compiled partition and its tensors.
 
     Attributes:
-        compiled: the graph, compiled by OpenVINO.
-        inputs: the tensors that it is fed, in the order of its parameters.
-        key: the shapes, types and computed constants that it was compiled for, from `key_of`.
-        nbytes: an estimate of the memory that it takes, in bytes.
-        handed_on: for outputs that are an unchanged input, by their position the input's. OpenVINO does not write to the memory
-            of such outputs, so that the kernel copies.
+        compiled: the compiled model.
+        inputs: the input tensors, in the order of the model's parameters.
+        key: the cache key of the state that it was compiled for, from `key_of`.
+        nbytes: an estimate of its memory in bytes.
+        handed_on: the outputs that are an unchanged input: the input's position by the output's. OpenVINO does not write to the
+            memory of such outputs, so that the kernel copies.
     """
 
     compiled: openvino.CompiledModel
@@ -69,7 +69,7 @@ class _Same:
 
 
 def key_of(nodes: Sequence[Node]) -> list[Any]:
-    """Return the cache key of a partition's graph: shapes, types and computed constants."""
+    """Return the cache key of a partition: the shapes, types and computed constants of its nodes' tensors."""
     tensors = dict.fromkeys(tensor for node in nodes for tensor in (*node.inputs, *node.outputs) if tensor is not None)
     return [(tensor.shape, tensor.type, tensor.is_constant, _content(tensor)) for tensor in tensors]
 
@@ -83,10 +83,10 @@ def _content(tensor: Tensor) -> object:
 def translated(
     nodes: Sequence[Node], inputs: Sequence[Tensor], outputs: Sequence[Tensor], *, layers_of_8_bits: bool = False
 ) -> tuple[openvino.Model, list[Tensor]]:
-    """Translate nodes to an OpenVINO graph; return it and the tensors that are its inputs.
+    """Translate nodes to an OpenVINO model; return the model and the tensors that are its parameters.
 
     Raises:
-        Untranslatable: one of the nodes cannot be translated; it is named.
+        Untranslatable: one of the nodes, which the message names, cannot be translated.
     """
     builder = GraphBuilder(inputs, layers_of_8_bits=layers_of_8_bits)
     for node in nodes:
@@ -110,11 +110,11 @@ def compile_partition(
     """Translate and compile nodes, and run them once, since OpenVINO reports some unsupported cases only then.
 
     Args:
-        charge: called with the estimated bytes; raises LimitError if they are more than is allowed.
+        charge: the function that counts the estimated bytes against the memory limit; raises LimitError.
 
     Raises:
         Untranslatable: one of the nodes cannot be translated.
-        RuntimeError: OpenVINO does not compile or run the graph, or would take more than the limits leave to it.
+        RuntimeError: OpenVINO cannot compile or run the model, or it would exceed the interpreter's limits.
     """
     model, fed = translated(nodes, inputs, outputs, layers_of_8_bits=engine.layers_of_8_bits)
     nbytes = compiling.memory(model)
@@ -141,7 +141,7 @@ def array_tensor(array: NDArray[Any]) -> openvino.Tensor:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the informative line of OpenVINO's multi-line error message."""
+    """Return the line of OpenVINO's multi-line error message that says what is wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith(("Exception from", "Check '", "While validating"))]
     return (telling or lines[::-1] or [type(error).__name__])[0][:300]

@@ -17,7 +17,7 @@ Pool = Callable[[Value, list[int], list[int], list[int], list[int]], Value]
 
 
 def pooling(make: Pool, newest: int, *, layer_of_8_bits: bool = False) -> Translator:
-    """Build the translator of a 2D pool up to version `newest`; `layer_of_8_bits`: whether quantized ones are taken, too."""
+    """Build the translator of a 2D pooling operator up to version `newest`; `layer_of_8_bits`: also of quantized ones."""
 
     def refuses(node: Node) -> str:
         options = node.options(Pool2DOptions)

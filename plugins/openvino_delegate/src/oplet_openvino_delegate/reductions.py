@@ -23,7 +23,7 @@ def reduction(
     """Build the translator of a reduction along the axes in its second input.
 
     Args:
-        make: makes OpenVINO's operator of the value, the axes, and whether reduced axes stay with size 1.
+        make: creates the OpenVINO node from the value, the axes, and whether reduced axes are kept with size 1.
         newest, types, layer_of_8_bits: attributes of `Translator`: the newest version, the allowed types, whether quantized
             nodes are taken.
     """

@@ -26,12 +26,12 @@ def _nothing(node: Node) -> str:
 
 
 class Translator(NamedTuple):
-    """How one operator is translated: limits, a check, and the function that adds it to a graph.
+    """The translation of one operator: limits, a check, and the function that adds nodes to an OpenVINO graph.
 
     Attributes:
         newest: the newest version of the operator that is translated.
-        translate: adds OpenVINO's nodes for a node to the graph.
-        refuses: returns why the delegate leaves a node to other kernels; "" if it takes it.
+        translate: adds the OpenVINO nodes that compute a node to the graph.
+        refuses: returns why the delegate leaves a node to other kernels; "" if it translates it.
         inputs: the least and the most number of inputs.
         outputs: the number of outputs; None for any number.
         types: the allowed types of inputs and outputs, except for the inputs at `constants`.
@@ -71,7 +71,7 @@ def refusal(node: Node, *, layers_of_8_bits: bool = False) -> str:
     """Return why the delegate leaves a node to other kernels; "" if translation can be tried.
 
     Args:
-        layers_of_8_bits: whether to take quantized layers, too.
+        layers_of_8_bits: whether quantized layers are translated, too.
     """
     found = translator(node.op_name)
     if found is None or found.custom is not (node.op is BuiltinOperator.CUSTOM):

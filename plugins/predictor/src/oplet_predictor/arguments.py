@@ -44,7 +44,7 @@ class Arguments:
         limits: limits of each interpreter.
         plugins: the plugins to use, as `Interpreter` takes them.
         prefer: the preferred packages, as `Interpreter` takes them.
-        batch: the largest batch that was asked for, True for any, 1 for none, None to batch only what gives the same bits.
+        batch: the largest batch size, True for any, 1 for no batches, None to batch only where results have the same bits.
     """
 
     model: str | bytes
@@ -105,7 +105,7 @@ def model_argument(model: object) -> str | bytes:
     """Return the absolute path or the bytes of a model.
 
     Raises:
-        ModelError: it is neither.
+        ModelError: `model` is neither a path nor bytes.
     """
     if isinstance(model, Interpreter) or hasattr(model, "allocate_tensors"):
         raise ModelError(
@@ -144,7 +144,7 @@ def positive(name: str, value: object) -> int:
     """Check that an argument is a positive integer, and return it.
 
     Raises:
-        TensorError: it is not a positive integer (this is a ValueError).
+        TensorError: the value is not a positive integer (this is a ValueError).
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise TensorError(f"{name} is {value!r}; give a whole number of at least 1.")
@@ -155,7 +155,7 @@ def batch_argument(batch: object) -> int | bool | None:
     """Check the argument `batch`: None, True, or the largest batch as a positive integer; False becomes 1.
 
     Raises:
-        TensorError: it is none of these (a ValueError).
+        TensorError: `batch` is none of these (a ValueError).
     """
     if batch is None or batch is True:
         return batch

@@ -55,7 +55,7 @@ def decide(single: OpenedModel, open_for: Open, asked: int | bool | None, delega
     Args:
         single: the model, allocated for one row.
         open_for: opens the model for a number of rows, with or without delegates.
-        asked: the argument `batch` of the Predictor: None, True or the largest batch.
+        asked: the argument `batch` of the Predictor: None (only with equal bits), True or the largest batch.
         delegates: whether the Predictor has delegates.
     """
     if asked is not None and asked is not True and asked == 1:

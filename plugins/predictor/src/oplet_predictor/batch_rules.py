@@ -41,12 +41,12 @@ _FLOATS = {
 
 
 class Reads:
-    """What a batch rule is given to decide whether a node can run on several requests (rows) at once: the node, prepared for one row.
+    """View of a node, prepared for one row, from which a batch rule decides whether the node can run on several rows at once.
 
     Attributes:
         node: the node.
         batched: all tensors of the graph whose first dimension is the batch.
-        varying: constants that are made anew for another number of rows, such as the shape that a RESHAPE gives.
+        varying: constants that differ for another number of rows, such as the shape operand of a RESHAPE.
     """
 
     def __init__(self, node: Node, batched: Collection[Tensor], varying: Collection[Tensor]) -> None:
@@ -55,7 +55,7 @@ class Reads:
         self.varying = varying
 
     def is_batched(self, position: int) -> bool:
-        """Return whether the input at this position is batched."""
+        """Return whether the first dimension of the input at this position is the batch."""
         inputs = self.node.inputs
         return position < len(inputs) and inputs[position] in self.batched
 
@@ -334,7 +334,7 @@ _EXACT_ACTIVATIONS = {
 def keeps_bits(node: Node) -> bool:
     """Return whether a node, whose rows are known to be independent, gives the same bits for rows in a batch as one by one.
 
-    Integer results are the same whatever is computed with them. Sums of floats are not: BLAS adds in an order that depends on the size.
+    Integer results always are. Sums of floats are not: BLAS adds in an order that depends on the matrices' sizes.
     """
     activation = getattr(node.raw_options, "fused_activation_function", ActivationFunctionType.NONE)
     tensors = [tensor for tensor in (*node.inputs, *node.outputs) if tensor is not None]

@@ -33,7 +33,7 @@ class Column:
         shape: the shape of one row; -1 where rows may differ.
         details: the tensor's dictionary of `Interpreter.get_input_details`, with its quantization.
         index: the tensor's index.
-        fills_batch: whether the tensor has a leading dimension for rows, which one row fills; else a row is the whole tensor.
+        fills_batch: whether the tensor has a leading batch dimension (of 1 for one row); else a row is the whole tensor.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Column:
 
     @property
     def described(self) -> str:
-        """Dtype and shape of its rows in words, for messages."""
+        """Dtype and shape of a row in words, for messages."""
         return f"rows of {'text' if self.dtype == object else self.dtype} {list(self.shape)}"
 
 
@@ -81,13 +81,13 @@ def output_column(name: str, tensor: Tensor, details: Mapping[str, Any]) -> Colu
 
 
 def named(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
-    """Map names to tensors; one whose name is empty or not unique is called "tensor_INDEX"."""
+    """Map tensors' names to tensors; a tensor whose name is empty or not unique is called "tensor_INDEX"."""
     counts = Counter(tensor.name for tensor in tensors)
     return {t.name if t.name and counts[t.name] == 1 else f"tensor_{t.index}": t for t in tensors}
 
 
 class Rows:
-    """The checked rows of all inputs that a Predictor was called with.
+    """Checked input values of a Predictor's call: for each input, a value for every row.
 
     Attributes:
         count: the number of rows.
@@ -157,7 +157,7 @@ def read_item(columns: Mapping[str, Column], given: object, model: str) -> Rows:
 
 
 def joined(items: Sequence[Rows]) -> Rows:
-    """Concatenate items, each of one row, into one `Rows`."""
+    """Concatenate several `Rows` of one row each into one."""
     first = items[0]
     values: list[Array | list[Array]] = []
     for place in range(len(first._values)):
@@ -247,7 +247,7 @@ def _short_names(columns: Mapping[str, Column]) -> dict[str, str]:
 
 
 class Collected:
-    """Collects the rows of one output, which come one by one or in batches, into one array.
+    """Collector that assembles one output's rows, which come one by one or in batches, into one array.
 
     Args:
         column: the output.
@@ -261,7 +261,7 @@ class Collected:
         self._rows: list[Array] | None = None
 
     def put(self, row: int, value: Array) -> None:
-        """Copy the row that an output's value holds, as row number `row`; rows have to come in ascending order."""
+        """Store an output's `value` for one row, batch dimension included, as row number `row`; rows must come in ascending order."""
         value = self._column.row_of(value)
         array = self._array
         if array is None and self._rows is None:
@@ -275,7 +275,7 @@ class Collected:
         self._rows.append(value.copy())
 
     def put_several(self, start: int, stop: int, value: Array, size: int) -> None:
-        """Copy rows `start` to `stop` (excluded) from an output's value for `size` rows; the rest of them are padding."""
+        """Store rows `start` to `stop` (excluded) from an output's value for `size` rows, of which the last ones may be padding."""
         inside = value.shape[1:] if self._column.fills_batch else (value.shape[0] // size, *value.shape[1:])
         if self._array is None:
             self._array = np.empty((self._count, *inside), value.dtype)
@@ -295,7 +295,7 @@ class Collected:
 
 
 def placed(error: OpletError, place: str) -> OpletError:
-    """Put `place`, the row or item that it is about ("row 3"), before the error's message; return the error."""
+    """Prefix an error's message by the row or item that it is about ("row 3"); return the error."""
     error.args = (f"{place}: {error}",)
     return error
 

@@ -44,7 +44,7 @@ class Group:
 
     @property
     def done(self) -> bool:
-        """Whether the group was run, with or without success."""
+        """Whether the group was run, successfully or not."""
         return self.outcomes is not None or self.failure is not None
 
 
@@ -64,7 +64,7 @@ class Workers(Protocol):
         """Return another group that is done; None if there is none yet."""
 
     def close(self) -> None:
-        """Stop all workers and what they run."""
+        """Stop all workers, and the runs in them."""
 
 
 def make_workers(predictor: RunsItems, count: int, processes: bool) -> Workers:

@@ -36,7 +36,7 @@ class MapSettings:
         """Check the arguments of `Predictor.map`, and return them as settings.
 
         Raises:
-            TensorError: one is wrong (a ValueError).
+            TensorError: an argument is wrong (a ValueError).
         """
         if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
             raise TensorError(f"workers is {workers!r}; give a whole number of at least 1.")

@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 class OpenedModel:
-    """An interpreter's signature, or its first subgraph, that runs one row or a whole batch of rows at a time.
+    """An interpreter that runs one signature, or the first subgraph, on a fixed number of rows.
 
     Attributes:
         interpreter: the interpreter.
@@ -29,13 +29,13 @@ class OpenedModel:
         size: the number of rows of one run.
 
     Args:
-        interpreter: the interpreter, which nothing else uses.
+        interpreter: the interpreter, which must not be used otherwise.
         signature: the key of the signature; None for the only one, or the first subgraph if there are several or none.
         size: the number of rows of one run.
 
     Raises:
         SignatureError: there is no such signature.
-        ModelError: the model keeps state that rows would share.
+        ModelError: the model keeps state between runs, which rows would share.
     """
 
     def __init__(self, interpreter: Interpreter, signature: str | None, size: int = 1) -> None:
@@ -89,7 +89,7 @@ class OpenedModel:
 
     @property
     def has_variables(self) -> bool:
-        """Whether a value is kept between runs, in a variable or in a kernel's scratch. Valid after `allocate`."""
+        """Whether a value is kept between runs, in a variable or in a kernel's persistent scratch. Valid after `allocate`."""
         subgraphs = self.interpreter.subgraphs
         return any(
             subgraph.variables or any(tensor.is_variable for node in subgraph.nodes for tensor in node.temporaries)

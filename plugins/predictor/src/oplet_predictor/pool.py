@@ -21,7 +21,7 @@ Outcome = Any
 
 
 class Lent:
-    """A model borrowed by one thread: opened for single rows, and for batches when these are first needed.
+    """The interpreters of a model that the pool lends to one thread: for single rows, and for batches, opened at first use.
 
     Attributes:
         single: the model for one row.
@@ -66,7 +66,7 @@ class RunsItems(Protocol):
 
 
 class Pool:
-    """The open models of one Predictor in this process; each is lent to one thread at a time.
+    """Pool of a Predictor's open models in this process; each is lent to one thread at a time.
 
     Args:
         name: the model in messages.
@@ -120,7 +120,7 @@ class Pool:
             self._close_idle()
 
     def plan(self, lent: Lent) -> BatchPlan:
-        """Return in which batches rows are run, if at all; the first thread that asks decides for all."""
+        """Return whether rows are run in batches, and of which size; decided by the first thread that asks."""
         with self._deciding:
             if self._plan is None:
                 self._plan = self._decide(lent.single)

@@ -289,7 +289,7 @@ class Predictor:
     # Life ----------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Close all interpreters; those of calls that are under way close at their end. Garbage collection closes them too."""
+        """Close all interpreters; those in use close at the end of their calls. Garbage collection closes them too."""
         self._pool.close()
 
     def __enter__(self) -> Predictor:

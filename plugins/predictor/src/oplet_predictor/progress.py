@@ -13,7 +13,7 @@ Report = Callable[[int, "int | None"], object]
 
 
 class Progress:
-    """Counts the results of a run, and reports each as it comes."""
+    """Counter of a run's results that reports each one."""
 
     def __init__(self, report: Report | None, total: int | None) -> None:
         self._report = report
@@ -29,7 +29,7 @@ class Progress:
 
 @contextmanager
 def progress_of(asked: bool | Report, total: int | None) -> Iterator[Progress]:
-    """Yield the counter that reports the progress as the caller asked for it.
+    """Yield a counter of results that draws a progress bar or calls a function, as the caller asked.
 
     Args:
         asked: True for a bar, False for nothing, or the function to call.

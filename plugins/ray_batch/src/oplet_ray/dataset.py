@@ -31,20 +31,21 @@ def map_dataset(
 ) -> Dataset:
     """Return the dataset with one more column for each output of a model.
 
-    Nothing runs before the result is consumed. A worker that dies is started again and its batches are run again, so that none is lost and none
-    comes twice; the order is that of the dataset where its execution options preserve it.
+    Nothing runs before the result is consumed. A worker that dies is started again and its batches are run again, so that none is
+    lost and none comes twice; the order is that of the dataset where its execution options preserve it.
 
     Args:
         dataset: the dataset.
         model: the model's path, which each node of the cluster must have, or its bytes.
-        inputs: the column of each input of the model; None for columns of the inputs' names, or, for one input, the only column.
+        inputs: the column of each input, by the input's name; None for columns of the inputs' names, or, for one input, the only
+            column.
         outputs: the name of the new column of each output; None for the outputs' names.
         keep: the columns of the dataset to keep; None for all.
         errors: "raise" ends the job at a row that cannot be run; "column" adds a column `error`, which is "" for rows that ran.
         workers: the number of actors, or the smallest and the largest number.
         batch_size: rows in a batch; the interpreter runs as many of them at a time as suits the model, see `oplet.Predictor`.
-        num_cpus: processors that each actor reserves; by default half of its `num_threads`, as reading and preparing rows needs some too: actors that
-            reserve all of a machine would wait for rows for ever.
+        num_cpus: processors that each actor reserves; by default half of its `num_threads`, as reading and preparing rows needs
+            some too: actors that reserve all of a machine would wait for rows for ever.
         num_gpus: GPUs that each actor reserves.
         ray_options: further options of `Dataset.map_batches`, such as `resources` or `max_concurrency`.
         predictor: the further arguments of `oplet.Predictor`: delegates, num_threads, signature, limits, plugins, prefer, batch.

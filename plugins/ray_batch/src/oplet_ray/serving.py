@@ -21,11 +21,11 @@ __all__ = ["ServedModel", "deployment"]
 
 
 class ServedModel:
-    """The deployment class: concurrent requests run as one batch, in a thread, so that the event loop stays free.
+    """The Ray Serve deployment class of a model: concurrent requests run as one batch, in a thread beside the event loop.
 
-    A row of each input is what a `DeploymentHandle` gives (`handle.remote(image=row)`, or `handle.remote(row)` for a model with one input), and
-    what the body of an HTTP request has as JSON: `{"image": [[...]]}`. The answer has a row of each output. What does not fit is answered with
-    400 and one sentence; a handle raises the OpletError.
+    A row of each input is what a `DeploymentHandle` gives (`handle.remote(image=row)`, or `handle.remote(row)` for a model with
+    one input), and what the body of an HTTP request has as JSON: `{"image": [[...]]}`. The answer has a row of each output. An
+    invalid request gets status 400 and one sentence; a handle raises the OpletError.
 
     Args:
         model: the model's path, which each node must have, or its bytes.

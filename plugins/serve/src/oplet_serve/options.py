@@ -19,17 +19,18 @@ class Options:
 
     Attributes:
         signature: the signature's key; None for the only one, or the first subgraph.
-        delegates: delegates, as `Predictor` takes them.
+        delegates: the delegates, "NAME:key=value" each, or "auto", as `Predictor` takes them.
         num_threads: threads of each interpreter.
         workers: predictions that run at the same time.
-        max_queue: requests that run or wait; what comes above it gets 429.
+        max_queue: the most requests that run or wait; further ones get status 429.
         max_rows: rows of one request.
-        max_seconds: seconds of one request's prediction, looked at between nodes and rows.
+        max_seconds: time limit in seconds of one request's prediction, checked between nodes and rows.
         max_tensor_bytes: bytes of one tensor, and of one output of a request.
         max_arena_bytes: bytes of all tensors of one interpreter.
-        state: pairs of an input and the output that is its next value, in sequences; none for those that have one name, type and shape.
-        max_sequences: sequences whose state is kept.
-        max_sequence_bytes: bytes of their state.
+        state: pairs (input, output) of stateful sequences: the output is the input's next value; empty to pair tensors of equal
+            name, type and shape.
+        max_sequences: the most sequences whose state is kept.
+        max_sequence_bytes: the most bytes of the state of all sequences.
         sequence_seconds: seconds without a request, after which a sequence ends.
     """
 
@@ -49,14 +50,14 @@ class Options:
 
     @classmethod
     def read(cls, model: str, extra: Mapping[str, Any] | None) -> Options:
-        """Read and validate a model's options; raise for unknown or wrong ones.
+        """Read and validate a model's options.
 
         Args:
-            model: its name, for messages.
-            extra: `parameters.extra` of its settings.
+            model: the model's name, for messages.
+            extra: `parameters.extra` of the model's MLServer settings.
 
         Raises:
-            ModelError: an option is unknown or has a value that it cannot have.
+            ModelError: an option is unknown or has an invalid value.
         """
         given = dict(extra or {})
         known = {field.name for field in fields(cls)}

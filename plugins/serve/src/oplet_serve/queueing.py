@@ -49,15 +49,15 @@ class _Group:
 
 
 class RequestQueue:
-    """The queue of one model.
+    """The queue of requests to one model, with its worker threads and dynamic batching.
 
     Args:
         name: the model's name.
         run: computes outputs from a batch of inputs, by name; called in the worker threads.
-        workers: the number of threads; where large requests have them all, there is one more for a small one.
+        workers: the number of worker threads; if large requests occupy all of them, one more may run a small request.
         most: the most requests that may run or wait at a time.
         batch_size: the most rows of several requests that run together; 1 to run each request by itself.
-        batch_time: seconds that a request waits for others.
+        batch_time: seconds that a request waits for others to be batched with.
     """
 
     def __init__(
@@ -76,10 +76,10 @@ class RequestQueue:
         self._joined = _JOINED.labels(name)
 
     def enter(self) -> None:
-        """Count a request in, or refuse it if the queue is full; `leave` counts it out.
+        """Count a request as running or waiting; call `leave` when it is done.
 
         Raises:
-            Refusal: there are too many.
+            Refusal: the queue is full.
         """
         if self._count >= self._most:
             raise Refusal(
@@ -89,14 +89,14 @@ class RequestQueue:
         self._waiting.set(self._count)
 
     def leave(self) -> None:
-        """Count a request out."""
+        """Count a request as done, after `enter`."""
         self._count -= 1
         self._waiting.set(self._count)
 
     async def in_thread(
         self, work: Callable[..., Result], *args: Any, large: bool = False, threads: WorkerThreads | None = None
     ) -> Result:
-        """Run a function in one of the model's worker threads, or of others; return its result. Large work goes after small work.
+        """Run a function in one of the model's worker threads, or of `threads`; return its result. Large work goes after small work.
 
         A request that is cancelled while the function runs counts until it has ended.
         """
@@ -113,10 +113,10 @@ class RequestQueue:
 
         Args:
             rows: the number of rows of the values.
-            large: whether small requests go first.
+            large: whether the request is large; small requests go first then.
 
         Raises:
-            OpletError: they cannot be computed.
+            OpletError: the outputs cannot be computed.
         """
         if not 0 < rows < self._batch_size:
             self._joined.observe(rows)

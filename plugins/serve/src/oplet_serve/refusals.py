@@ -36,11 +36,11 @@ _GRPC = {
 
 
 class Refusal(MLServerError):  # type: ignore[misc, unused-ignore]
-    """An error that refuses a request.
+    """Error response to a request.
 
     Args:
         message: one sentence that says why, and what to do.
-        status: the status over HTTP.
+        status: the HTTP status code.
     """
 
     def __init__(self, message: str, status: int = BAD) -> None:
@@ -52,17 +52,17 @@ NO_MEMORY = Refusal("The server has not the memory that this request takes; send
 
 
 def check_count(what: str, count: int, most: int) -> None:
-    """Refuse a request that has more inputs or outputs than its model, before something is made of each.
+    """Check that a request has no more inputs or outputs (`what` of them) than its model, before objects are made of them.
 
     Raises:
-        Refusal: it has.
+        Refusal: the request has more.
     """
     if count > most:
         raise Refusal(f"The request has {count} {what}, and the model has {most}; name each once.")
 
 
 def refusal_of(error: OpletError) -> Refusal:
-    """Convert an oplet error to a refusal: 408 for a missed deadline, 413 for exceeded limits, 400 for others."""
+    """Convert an oplet error to an error response: 408 for a missed deadline, 413 for exceeded limits, 400 for others."""
     status = LATE if isinstance(error, DeadlineError) else LARGE if isinstance(error, LimitError) else BAD
     return Refusal(str(error), status)
 

@@ -21,7 +21,7 @@ class FoundModel:
         name: its name in requests.
         path: the file.
         version: its version, None if it has none.
-        signature: the signature that this name is for, None for the default.
+        signature: the key of the signature that this name serves; None for the default one.
     """
 
     name: str
@@ -33,15 +33,15 @@ class FoundModel:
 def find_models(paths: Sequence[Path], signature: str | None = None) -> list[FoundModel]:
     """Find the models in files and folders.
 
-    `x.tflite` is the model x, alone or in a folder. In a folder, `x/1/any.tflite` and `x/2/any.tflite` are versions of x. A model with
-    several signatures is also there once for each, as `x@signature`.
+    `x.tflite` is the model x, alone or in a folder. In a folder, `x/1/any.tflite` and `x/2/any.tflite` are versions of x. A model
+    with several signatures is also there once for each, as `x@signature`.
 
     Args:
         paths: .tflite files, and folders.
         signature: the signature of all of them; then no `x@signature` is added.
 
     Raises:
-        ModelError: no model is found, a file cannot be opened, or two would have one name and version.
+        ModelError: no model is found, a file cannot be opened, or two models have the same name and version.
     """
     found: list[FoundModel] = []
     for path in paths:

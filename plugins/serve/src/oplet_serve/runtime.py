@@ -47,15 +47,15 @@ class ArrayRequest(InferenceRequest):  # type: ignore[misc, unused-ignore]
 class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
     """A .tflite model in MLServer, named `oplet_serve.OpletRuntime` as the `implementation` of a model-settings.json.
 
-    `parameters.uri` is the file, `parameters.extra` has the options of `oplet_serve.options.Options`; with `max_batch_size` above 1, rows of
-    requests that come within `max_batch_time` seconds are run together where the model takes batches. MLServer's own batching, which one
-    bad request would fail for all, is not used. Predictions run in threads.
+    `parameters.uri` is the file, `parameters.extra` has the options of `oplet_serve.options.Options`; with `max_batch_size` above
+    1, rows of requests that come within `max_batch_time` seconds are run together where the model takes batches. MLServer's own
+    batching is not used, as one bad request would fail its whole batch. Predictions run in threads.
 
     Args:
         settings: the model's settings.
 
     Raises:
-        ModelError: an option cannot be used.
+        ModelError: an option is unknown or has an invalid value.
     """
 
     def __init__(self, settings: ModelSettings) -> None:
@@ -75,7 +75,7 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         """Open the model.
 
         Raises:
-            OpletError: it cannot be opened.
+            OpletError: the model cannot be opened.
         """
         path = await get_model_uri(self._settings, wellknown_filenames=["model.tflite"])
         model = await asyncio.to_thread(ServedModel, path, self._options, self._batch_size)
@@ -87,7 +87,7 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
 
     @property
     def specs(self) -> dict[str, TensorSpec]:
-        """The inputs by name, none before the model is loaded."""
+        """The model's inputs by name; empty before the model is loaded."""
         return self._model.inputs if self._model is not None else {}
 
     async def metadata(self) -> MetadataModelResponse:

@@ -25,11 +25,11 @@ Array = NDArray[Any]
 class ServedModel:
     """An open model, run by a Predictor.
 
-    Where every input and output has a leading dimension for rows, a request has any number of them; else it has one value of each tensor.
+    If every input and output has a leading batch dimension, a request may have any number of rows; else one value per tensor.
 
     Args:
         path: the .tflite file.
-        options: how it is served.
+        options: the options of serving it.
         max_batch_size: the most rows that run at once where the model takes batches, even if floats then differ in their last
             bits; 1 to batch only where the Predictor finds that results keep the same bits.
 
@@ -37,11 +37,11 @@ class ServedModel:
         inputs, outputs: the tensors by name, with the shapes that requests and responses have.
         batch_size: rows that run at once, 1 for row by row.
         takes_rows: whether a request may have several rows.
-        states: the outputs by the inputs that they are the next values of, in sequences.
+        states: for stateful sequences, by input name the output that is the input's next value.
         input_index, output_index: the indices of the tensors by name.
 
     Raises:
-        OpletError: it cannot be opened, or has a tensor for which the protocol has no datatype.
+        OpletError: the model cannot be opened, or has a tensor for which the protocol has no datatype.
     """
 
     def __init__(self, path: str, options: Options, max_batch_size: int = 1) -> None:
@@ -92,7 +92,7 @@ class ServedModel:
         return found
 
     def open(self) -> tuple[Interpreter, int]:
-        """Open an interpreter, which is the caller's; return it with the index of the subgraph that is served."""
+        """Open a further interpreter, which the caller must close; return it with the index of the served subgraph."""
         options = self._options
         delegates = delegate_arguments(options.delegates)
         interpreter = Arguments(self._path, delegates, options.num_threads, None, options.limits, None, None, None).open()
@@ -104,8 +104,8 @@ class ServedModel:
         """Check a request's inputs, and return their number of rows.
 
         Raises:
-            TensorError: an input is missing, or they have different numbers of rows.
-            LimitError: there are too many, or their outputs would be too large.
+            TensorError: an input is missing, or inputs have different numbers of rows.
+            LimitError: there are too many rows, or their outputs would be too large.
         """
         missing = [name for name in self.inputs if name not in values]
         if missing:
@@ -132,7 +132,7 @@ class ServedModel:
         """Run the model on a request's values; return the outputs by name.
 
         Raises:
-            OpletError: they cannot be computed.
+            OpletError: the outputs cannot be computed.
         """
         if not self.takes_rows:
             rows = {name: value if self._fills[name] else value[np.newaxis] for name, value in values.items()}

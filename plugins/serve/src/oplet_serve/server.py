@@ -33,7 +33,7 @@ _LOGGER = logging.getLogger("mlserver.oplet")
 
 
 def server_settings(host: str, http_port: int, grpc_port: int, metrics_port: int) -> Settings:
-    """Build MLServer's settings; no files in the current folder are read."""
+    """Build MLServer's settings for these ports, without reading settings files in the current folder."""
     return Settings(
         _env_file=None,
         debug=False,
@@ -59,9 +59,9 @@ def model_settings(model: FoundModel, extra: dict[str, Any], max_batch_size: int
 
     Args:
         model: the model.
-        extra: options, see `oplet_serve.options.Options`.
-        max_batch_size: rows of several requests that are run together.
-        max_batch_time: seconds that a request waits for others.
+        extra: options by name, see `oplet_serve.options.Options`.
+        max_batch_size: the most rows of several requests that are run together.
+        max_batch_time: seconds that a request waits for others to be batched with.
     """
     options = {**extra, "signature": model.signature}
     parameters = ModelParameters(_env_file=None, uri=str(model.path.absolute()), version=model.version, extra=options)
@@ -92,7 +92,7 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
     Args:
         settings: MLServer's settings, from `server_settings`.
         bounds: the limits of requests: size, number and duration.
-        ready: called when it listens.
+        ready: called when the server listens.
     """
 
     def __init__(self, settings: Settings, bounds: Bounds, ready: Callable[[], object]) -> None:
@@ -143,10 +143,10 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
         return model
 
     async def start(self, models_settings: Sequence[ModelSettings] = ()) -> None:
-        """Open the models, bind the ports, and serve until a signal comes.
+        """Open the models, bind the ports, and serve until SIGTERM or SIGINT.
 
         Raises:
-            OpletError: a model cannot be opened, or a port cannot be had.
+            OpletError: a model cannot be opened, or a port cannot be bound.
         """
         for settings in models_settings:
             model = await self._model_registry.load(settings)

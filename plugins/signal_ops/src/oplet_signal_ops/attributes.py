@@ -11,7 +11,13 @@ __all__ = ["ensure_declared_type"]
 
 
 def ensure_declared_type(options: dict[str, Any], tensor: Tensor, *types: TensorType) -> None:
-    """Raise an error unless option 'T', by which tflite-micro selects its kernel, is the tensor's type and one of `types`."""
+    """Raise an error unless option 'T', by which tflite-micro selects its kernel, is the tensor's type and one of `types`.
+
+    Args:
+        options: the node's custom options.
+        tensor: the tensor that must have the declared type.
+        types: the types that the op supports.
+    """
     wanted = {int(type): type.name for type in types}
     declared = integer(options, "T")
     ensure(declared in wanted, f"the option 'T' is {declared}; it must be one of {wanted}.")

@@ -24,7 +24,7 @@ __all__ = ["FixedPoint", "FixedPointFft", "radices", "turned_right"]
 def radices(length: int) -> list[int]:
     """Return the radices of a transform's stages, outermost first: fours, then a two, then threes, then fives.
 
-    What remains of other lengths is one more radix, for which there is no stage.
+    If the length has other prime factors, their product is one more radix at the end, for which there is no stage.
     """
     found = []
     for radix in (4, 2, 3, 5):
@@ -35,7 +35,7 @@ def radices(length: int) -> list[int]:
 
 
 class FixedPoint:
-    """Fixed-point fractions in `narrow` integers; products use integers of twice the width."""
+    """Arithmetic on fixed-point fractions of dtype `narrow` (int16, int32); products use integers of twice the width."""
 
     def __init__(self, dtype: Any) -> None:
         self.narrow: np.dtype[Any] = np.dtype(dtype)
@@ -55,7 +55,7 @@ class FixedPoint:
         return self.scaled(values, self.one // divisor)
 
     def multiplied(self, a: Array, b: tuple[Array, Array]) -> Array:
-        """Multiply complex numbers, rounding; the second operand is in the form that `factors` returns."""
+        """Multiply complex numbers, rounding to nearest; `b` is in the form that `factors` returns."""
         product = a * b[0]
         product += a[::-1] * b[1]
         return self.rounded(product)
@@ -82,8 +82,8 @@ class FixedPointFft:
     """The FFT of complex signals of one length.
 
     Attributes:
-        length: of the signals; a product of the primes 2, 3 and 5, and not 1.
-        inverse: whether it goes back from the spectrum to the signal.
+        length: the length of the signals, above 1 and without prime factors other than 2, 3 and 5.
+        inverse: whether it is the inverse transform.
     """
 
     def __init__(self, length: int, fixed: FixedPoint, *, inverse: bool) -> None:
@@ -157,7 +157,7 @@ class FixedPointFft:
 
 
 def turned_right(z: Array) -> Array:
-    """Return z / i."""
+    """Return z / i, i.e. multiply complex numbers (2, ...) by -i."""
     turned = np.empty_like(z)
     turned[0] = z[1]
     np.negative(z[0], turned[1])

@@ -36,7 +36,7 @@ _VALUE_BYTES = 200
 
 
 def ensure_length(length: int) -> None:
-    """Raise an error for a length without a transform in tflite-micro: half of it must be a product of 2, 3 and 5."""
+    """Raise an error for an FFT length that tflite-micro lacks: half of it must have no prime factors but 2, 3 and 5."""
     ensure(length % 2 == 0 and 4 <= length <= _LONGEST, f"the FFT's length is {length}; it must be even, from 4 to {_LONGEST}.")
     rest = radices(length // 2)[-1]
     ensure(rest <= 5, f"the FFT's length is {length}, a multiple of {rest}; half of it may have the factors 2, 3 and 5 only.")
@@ -57,13 +57,13 @@ def read_transform(node: Node) -> tuple[Tensor, Tensor, int]:
 
 
 def transform(length: int, dtype: Any) -> Transform:
-    """Return a function that maps signals of `length` samples to their `length // 2 + 1` lowest frequencies."""
+    """Return a function that computes the real FFT of signals of `length` samples: the `length // 2 + 1` lowest frequencies."""
     charge(_VALUE_BYTES * length)
     return _in_parts(_floats if np.dtype(dtype) == np.float32 else _RealFft(length, dtype, inverse=False).forward)
 
 
 def inverse_transform(length: int, dtype: Any) -> Transform:
-    """Return a function that maps `length // 2 + 1` frequencies to signals of `length` samples."""
+    """Return a function that computes the inverse real FFT: from `length // 2 + 1` frequencies to signals of `length` samples."""
     charge(_VALUE_BYTES * length)
     return _in_parts(_inverse_floats if np.dtype(dtype) == np.float32 else _RealFft(length, dtype, inverse=True).backward)
 

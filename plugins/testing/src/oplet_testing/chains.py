@@ -24,18 +24,18 @@ _FUNCTION = kinds.Kind("a function of arrays", callable)
 
 @kinds.takes(ops=_OPS, spec=kinds.one_of(Spec), outputs=kinds.SIZES, name=kinds.TEXT)
 def chain_graph(ops: Sequence[str | Op], spec: Spec, *, outputs: Sequence[int] = (), name: str = "") -> Graph:
-    """Make a subgraph for `graph_model` whose nodes run in a row: each reads what the one before it writes.
+    """Make a subgraph for `graph_model` whose nodes form a chain: each reads the tensor that the node before it writes.
 
-    Its tensors are t0, the input, to tN, what the last of N nodes writes; these numbers are their indices as well.
+    The tensors are t0 (the input) to tN (written by the last of N nodes); the numbers are their indices, too.
 
     Args:
         ops: one per node: a built-in operator's name, a custom op's, or an Op with options and no tensors.
         spec: the type and shape of all tensors.
-        outputs: the indices of the output tensors; that of the last node's alone by default.
+        outputs: the indices of the output tensors; by default only the last tensor.
         name: the subgraph's name in messages.
 
     Raises:
-        ModelError: an argument is of another kind, an Op names tensors, or an output is none of the chain's tensors.
+        ModelError: an argument has a wrong type, an Op names tensors, or an output index does not exist.
 
     Examples:
         >>> from oplet_testing import Spec, chain_graph, graph_model

@@ -45,16 +45,15 @@ class Contract:
     """The tests that ops and delegates share. A subclass sets `model` and `inputs`, and may set the other attributes.
 
     Attributes:
-        model: the bytes of a model that has the op or delegate under test do its work.
+        model: the bytes of a model in which the op or delegate under test runs.
         inputs: one array per input of the model, with the dtypes of the model.
         other_inputs: other values of the same shapes; by default `inputs` with the order of their elements reversed.
-        resized: values of other shapes than `inputs`; by default `inputs` repeated along the first axis. () where the shapes
-            cannot change.
-        empty: values with a dimension of 0; by default `inputs` without their rows. () where the model takes no such values.
+        resized: values of other shapes than `inputs`; by default `inputs` repeated along the first axis. () if the shapes cannot change.
+        empty: values with a dimension of 0; by default `inputs` without their rows. () if the model takes no such values.
         refuses_empty: whether `prepare` refuses the values of `empty` with `ensure`; otherwise they are run.
         stateful: whether an answer depends on earlier runs; checks then compare only runs of new interpreters.
-        reference: a function of the inputs that returns the expected output, or a list of them; None where there is none. It is
-            called with `inputs`, `other_inputs`, `resized` and `empty`.
+        reference: a function of the inputs that returns the expected output, or a list of outputs; None without one. It is called with
+            `inputs`, `other_inputs`, `resized` and `empty`.
         rtol: relative tolerance between two outputs of the same kernel on equal inputs.
         atol: absolute tolerance between such outputs.
         op_resolver: registrations to use before those of plugins.
@@ -113,7 +112,7 @@ class Contract:
         """Compare two lists of outputs: dtypes and shapes, floats within `rtol` and `atol`, and all other values exactly.
 
         Raises:
-            AssertionError: they differ; the message begins with `rule`, a sentence that says which rule is broken.
+            AssertionError: the outputs differ; the message begins with `rule`, a sentence that says which rule is broken.
         """
         for number, (one, other) in enumerate(zip(got, wanted)):
             check(one.dtype == other.dtype, f"{rule}: output {number} is {one.dtype}, not {other.dtype}")

@@ -60,7 +60,7 @@ FLEX_OPS = sorted(
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
-    """Register the operators under the custom names that models use."""
+    """Register the operators with the resolver, under their custom-op names in models."""
     for name, module in OPS.items():
         resolver.add_custom(name, f"{__name__}.ops.{module}:REGISTRATION")
     for name in FLEX_OPS:

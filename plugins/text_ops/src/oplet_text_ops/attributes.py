@@ -14,6 +14,7 @@ from typing import Any, Final
 from oplet import Node, ensure
 from oplet.kernels.options import tensorflow_node
 from oplet.schema.flexbuffers import read_flexbuffer
+from oplet.schema.protobuf import signed, varints
 from oplet_text_ops.classic.messages import fields
 
 __all__ = ["FLEX", "options_of"]
@@ -26,13 +27,13 @@ _DAMAGED = "its NodeDef is damaged"
 
 
 def options_of(node: Node, *, text: bool = True) -> dict[str, Any]:
-    """Return the options by name.
+    """Return a node's custom options by name.
 
     Args:
         text: whether strings are read as UTF-8; else they are bytes.
 
     Raises:
-        EnsureError: the custom options hold neither.
+        EnsureError: the custom options are neither a NodeDef nor a FlexBuffers map.
     """
     if not node.op_name.startswith(FLEX):
         return node.custom_map() if text else _map_of_bytes(node)
@@ -75,10 +76,10 @@ def _items(data: bytes) -> list[tuple[int, int | bytes]]:
     found: list[tuple[int, int | bytes]] = []
     for number, value in fields(data, _DAMAGED):
         if number == _INTEGER and isinstance(value, bytes):
-            # A packed list is varints without tags; with the tag of a number before each it is a message.
-            ends = [place + 1 for place, byte in enumerate(value) if byte < 0x80]
-            for start, end in zip([0, *ends], ends):
-                found += fields(b"\x18" + value[start:end], _DAMAGED)
+            try:
+                found += [(number, each) for each in varints(value)]
+            except ValueError as error:
+                ensure(False, f"{_DAMAGED} ({error}).")
         else:
             found.append((number, value))
     return found
@@ -93,7 +94,7 @@ def _single(number: int, value: int | bytes, text: bool) -> Any:
 
 
 def _integer(value: int | bytes) -> int | None:
-    return (value ^ 1 << 63) - (1 << 63) if isinstance(value, int) and value < 1 << 64 else None
+    return signed(value) if isinstance(value, int) else None
 
 
 def _float(value: int | bytes) -> float | None:

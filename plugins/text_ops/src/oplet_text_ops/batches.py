@@ -16,7 +16,10 @@ _AT_ONCE = 1 << 20
 
 
 def parts(texts: Sequence[bytes], scratch: int, at_once: int = _AT_ONCE) -> Iterator[Sequence[bytes]]:
-    """Yield the strings in batches of about a megabyte, or of `at_once` bytes; charge `scratch` bytes of memory per byte of text."""
+    """Yield the strings in batches of about `at_once` bytes (a megabyte).
+
+    Before each batch, `scratch` bytes per byte of text are charged against the memory limit.
+    """
     ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 1)
     first, before = 0, 0
     while first < len(texts):
@@ -28,6 +31,9 @@ def parts(texts: Sequence[bytes], scratch: int, at_once: int = _AT_ONCE) -> Iter
 
 
 def each_text(change: Callable[[bytes, StringMeter], bytes], texts: Sequence[bytes]) -> list[bytes]:
-    """Apply `change` to each string; the results are charged before they are made, and by `change` where they grow."""
+    """Apply `change` to each string; return the results.
+
+    The memory of results as long as their strings is charged beforehand; `change` charges what it adds, by the meter it is given.
+    """
     meter = StringMeter()
     return make_strings(lambda text: change(text, meter), texts, len, meter=meter)

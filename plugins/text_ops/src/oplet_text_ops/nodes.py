@@ -23,7 +23,7 @@ def string_vector(values: Sequence[bytes]) -> NDArray[Any]:
 
 
 def give(context: Context, tensor: Tensor, values: NDArray[Any] | Sequence[Any]) -> None:
-    """Resize a dynamic output to the values and write them; a list of bytes becomes a string vector."""
+    """Resize a dynamic output to the shape of `values` and write them; a list of bytes becomes a string vector."""
     array = (
         values
         if isinstance(values, np.ndarray)
@@ -45,7 +45,7 @@ def ensure_row_splits(splits: Tensor, values: int) -> NDArray[np.int64]:
     """Check and return row splits: they start at 0, never decrease, and end at `values`.
 
     Raises:
-        EnsureError: the row splits are others.
+        EnsureError: the row splits are invalid.
     """
     found = splits.data.astype(np.int64)
     ensure(
@@ -56,7 +56,7 @@ def ensure_row_splits(splits: Tensor, values: int) -> NDArray[np.int64]:
 
 
 def table_of(node: Node, tensor: Tensor, key: str, make: Callable[[bytes], Value]) -> Value:
-    """Parse a table by `make` from a tensor of bytes, or of one string.
+    """Return a table that `make` parses from a tensor of bytes, or of one string.
 
     The table is cached on the node, under `key`, as long as the tensor is the same constant.
     """

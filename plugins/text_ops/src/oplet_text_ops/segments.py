@@ -20,10 +20,12 @@ Ints = NDArray[np.int64]
 
 
 def prepare_segments(context: Context, node: Node, outputs: int) -> int:
-    """Check a node's length, values and row splits; return the number of segments, with `outputs` outputs each (not yet shaped).
+    """Check a trimming op's inputs: a length, and values and row splits per segment; return the number of segments.
+
+    The node has `outputs` outputs for each segment; their shapes become dynamic.
 
     Raises:
-        EnsureError: operands are missing, too many, or of a type that they may not have.
+        EnsureError: there are missing or too many operands, or one has a wrong type.
     """
     count = integer(options_of(node), "N", least=1)
     ensure(
@@ -45,7 +47,7 @@ def prepare_segments(context: Context, node: Node, outputs: int) -> int:
 
 
 def segment_sizes(node: Node, count: int) -> tuple[list[Ints], Ints, Ints]:
-    """Return the row splits of each segment, and for each row and segment the number of values and how many of them fit.
+    """Return the row splits of each segment, and per row and segment the number of values and how many of them to keep.
 
     Raises:
         EnsureError: row splits are damaged, or segments have different numbers of rows.
@@ -59,14 +61,14 @@ def segment_sizes(node: Node, count: int) -> tuple[list[Ints], Ints, Ints]:
 
 
 def fitting(sizes: Ints, length: int) -> Ints:
-    """Return how many values of each segment fit within `length`, per row.
+    """Return how many values of each segment to keep, per row, so that a row has at most `length` values.
 
-    The shortest segments are taken whole, as long as the others could have as much; what is left is shared among the others, and the
-    first of them get one more where it does not come out even.
+    Segments shorter than an equal share are kept whole; the rest is shared equally among the others, and the first of them get
+    one more if the division has a remainder.
 
     Args:
         sizes: the number of values, of shape (rows, segments).
-        length: the length of the sequence; below 0 it is 0.
+        length: the most values of a row; below 0 it counts as 0.
     """
     rows, count = sizes.shape
     kept = np.zeros_like(sizes)

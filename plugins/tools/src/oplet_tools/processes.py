@@ -29,9 +29,7 @@ def can_start_python() -> bool:
 
 
 def in_background() -> dict[str, Any]:
-    """Return options of `python_process` for a process that the user should not notice: no window, and no Ctrl-C of this
-    process's terminal.
-    """
+    """Return options for `python_process` that hide the process from the user: no window, and no Ctrl-C from this process's terminal."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NO_WINDOW}
     return {"start_new_session": True}
@@ -49,10 +47,10 @@ def run_python(
 
     Args:
         arguments: Python's arguments: `-c` and code, or a script, and the script's arguments; paths must be absolute.
-        bare: offer the standard library only, without site-packages and the user's PYTHONPATH.
+        bare: give the process the standard library only, without site-packages and the user's PYTHONPATH.
         environment: environment variables to set in addition to those of this process.
-        folders: folders to search for modules first.
-        options: options of `subprocess.run`, except `cwd` and `env`. What is exchanged as text is UTF-8, whatever the system's code page.
+        folders: folders that are searched first for modules.
+        options: options of `subprocess.run`, except `cwd` and `env`. Text pipes are UTF-8, whatever the system's code page.
 
     Raises:
         TimeoutExpired: the process took longer than the option `timeout`.

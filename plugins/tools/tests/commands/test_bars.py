@@ -101,7 +101,16 @@ def test_tune_draws_a_bar_for_each_way(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_build_tells_what_it_is_doing(tmp_path: Path) -> None:
-    command = ["-m", "oplet", "build", str(DIGITS), "--name", "told_kernels", "-o", str(tmp_path / "dist")]
+    command = [
+        "-m",
+        "oplet",
+        "build",
+        str(EXAMPLES / "atan" / "atan.tflite"),
+        "--name",
+        "told_kernels",
+        "-o",
+        str(tmp_path / "dist"),
+    ]
     lines = on_a_terminal(command, tmp_path / "out")
     for what in ("cutting out the kernels", "measuring imports"):
         assert any(line.startswith(what) and "100%" in line for line in lines)

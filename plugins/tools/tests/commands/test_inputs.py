@@ -17,6 +17,9 @@ from oplet_tools.running.values.conversion import convert_input
 from oplet_tools.running.values.quantization import dequantize
 from oplet_tools.tuning.random_inputs import random_input
 
+#: Options of a benchmark that measures once and does not warm up.
+QUICK = ("--num-runs", 1, "--min-secs", 0, "--warmup-min-secs", 0)
+
 
 def details(shape, dtype=np.float32, quantization=(0.0, 0), signature=None):
     shape = np.array(shape, np.int32)
@@ -154,7 +157,7 @@ def sum_of_two(tmp_path):
 @pytest.mark.parametrize("quiet", [(), ("-q",)])
 @pytest.mark.parametrize(
     "command",
-    [("run",), ("benchmark", "--num-runs", 1, "--min-secs", 0), ("compare", "--with", "run.npz"), ("tune", "--max-secs", 0.01)],
+    [("run",), ("benchmark", *QUICK), ("compare", "--with", "run.npz"), ("tune", "--max-secs", 0.01)],
 )
 def test_an_input_that_was_forgotten_is_named_wherever_others_are_given(oplet, sum_of_two, monkeypatch, command, quiet):
     monkeypatch.chdir(sum_of_two)

@@ -97,6 +97,16 @@ def test_one_percent_of_all_values_is_seen_where_single_values_may_be_off_by_mor
     assert "larger by" in difference(hybrid * 1.01, real_values, INT8).judged_as_whole(INT8).why
 
 
+def test_what_is_no_number_counts_for_no_mean():
+    some = difference(real(NAN, 1, 3), real(NAN, 1, 2), FLOAT32)
+    assert (some.values, some.nonfinite, some.mean_abs) == (3, 1, 0.5)
+    for both in (
+        some + difference(real(1, 2, 3, 4), real(1, 2, 3, 4), FLOAT32),
+        difference(real(1, 2, 3, 4), real(1, 2, 3, 4), FLOAT32) + some,
+    ):
+        assert both.mean_abs == pytest.approx(1 / 6)
+
+
 def test_tolerances_by_name_by_number_and_by_type():
     assert tolerance_named("int8") is INT8
     assert not difference(real(1.0, 0.9), real(1, 1), tolerance_named("0.05")).passed

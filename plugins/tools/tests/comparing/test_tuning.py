@@ -13,8 +13,12 @@ from oplet import Interpreter, ModelBuilder, PluginManager
 from oplet.errors import DelegateLoadError, UnresolvedOpError
 from oplet.model.files.cache_folder import FOLDER_VARIABLE
 from oplet_testing.distributions import fake_distribution, installed
+from oplet_tools.tuning.child.parent import ChildError
 from oplet_tools.tuning.differences import largest_error, output_differences
 from oplet_tools.tuning.tolerances import ModelKind
+
+#: Options of a benchmark whose times do not matter.
+QUICK = ("--num-runs", 3, "--min-secs", 0, "--warmup-min-secs", 0)
 
 #: Custom op Slow, which doubles and takes its time, and an ADD that does so too.
 OPS = """
@@ -106,6 +110,16 @@ def packages(tmp_path, monkeypatch):
     monkeypatch.setenv("OPLET_PLUGINS", "builtin_ops,slow,some")
     with installed(site):
         yield tmp_path / "cache"
+
+
+@pytest.fixture
+def measured_here(packages, monkeypatch):
+    """Measures in this process, for tests of what is kept of a measurement: starting a process for each takes most of their time."""
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise ChildError("this test needs none")
+
+    monkeypatch.setattr("oplet_tools.tuning.choice.measure_in_child", refuse)
 
 
 def model_of(op: str, inputs: int = 1) -> bytes:
@@ -213,6 +227,7 @@ def test_kernels_that_replace_built_in_ones_are_left_out_where_they_are_slower(p
     assert set(ways(interpreter)) >= {"builtin_ops", "slow"}
 
 
+@pytest.mark.usefixtures("measured_here")
 def test_a_choice_is_measured_once_for_a_model_and_a_number_of_threads(packages):
     content = model_of("Slow")
     first = opened(content).choice
@@ -225,6 +240,7 @@ def test_a_choice_is_measured_once_for_a_model_and_a_number_of_threads(packages)
     assert not opened(content, "auto:max_error=0.5").choice.remembered
 
 
+@pytest.mark.usefixtures("measured_here")
 def test_a_choice_is_measured_again_when_other_packages_are_installed(packages, monkeypatch):
     content = model_of("Slow")
     opened(content)
@@ -234,6 +250,7 @@ def test_a_choice_is_measured_again_when_other_packages_are_installed(packages, 
     assert str(choice.candidate) == "builtin_ops"
 
 
+@pytest.mark.usefixtures("measured_here")
 def test_a_damaged_file_is_measured_over(packages, caplog):
     content = model_of("Slow")
     path = opened(content).choice.path
@@ -250,6 +267,7 @@ def test_a_damaged_file_is_measured_over(packages, caplog):
     assert opened(content).choice.remembered
 
 
+@pytest.mark.usefixtures("measured_here")
 @pytest.mark.parametrize(
     "planted",
     [
@@ -275,6 +293,7 @@ def test_a_planted_file_chooses_nothing_that_measuring_could_not(packages, caplo
     assert "is damaged" in caplog.text
 
 
+@pytest.mark.usefixtures("measured_here")
 @pytest.mark.parametrize("planted", [{"seconds": "1"}, {"seconds": -1}, {"why": 7}, {"claimed": ["x"]}, {"nodes": None}], ids=str)
 def test_a_planted_file_with_values_of_other_kinds_is_measured_over(packages, planted):
     content = model_of("Slow")
@@ -294,6 +313,7 @@ def test_a_folder_that_cannot_be_written_costs_a_warning_and_no_more(packages, c
     assert "cannot be remembered" in caplog.text
 
 
+@pytest.mark.usefixtures("measured_here")
 def test_a_remembered_delegate_that_fails_now_is_measured_again(packages, monkeypatch, caplog):
     content = model_of("Slow")
     opened(content)
@@ -350,7 +370,7 @@ def test_tune_shows_every_way_and_run_takes_the_best(packages, oplet, tmp_path):
     assert ran.code == 0, ran.err
     assert "1 by the delegate quick" in ran.out
     assert "auto chose quick + builtin_ops" in ran.out
-    measured = json.loads(oplet("benchmark", path, "--delegate", "auto", "--num-runs", 3, "--min-secs", 0, "--json").out)
+    measured = json.loads(oplet("benchmark", path, "--delegate", "auto", *QUICK, "--json").out)
     assert measured["choice"].startswith("auto chose quick")
 
 
@@ -373,7 +393,7 @@ def test_what_tune_chose_is_what_auto_takes_wherever_it_is_asked_for(packages, o
         choice = Interpreter(path, experimental_delegates="auto", **settings).choice
         assert (choice.remembered, choice.path) == (True, kept), settings
     for command in ("run", "benchmark"):
-        quick = ["--num-runs", 3, "--min-secs", 0] if command == "benchmark" else ["--no-mmap"]
+        quick = QUICK if command == "benchmark" else ["--no-mmap"]
         assert oplet(command, path, "--delegate", "auto", *quick).code == 0
     assert [str(file) for file in (packages / "choices").iterdir()] == [kept]
     assert os.stat(kept).st_mtime_ns == before

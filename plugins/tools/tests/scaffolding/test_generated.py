@@ -72,10 +72,10 @@ def test_what_is_written_is_formatted_and_typed(tmp_path):
     ):
         done = subprocess.run([*ruff, *arguments, "--isolated", *folders], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
-    for folder in folders:
-        command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(ROOT / ".mypy_cache"), folder / "src"]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout
+    sources = [folder / "src" for folder in folders]
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(ROOT / ".mypy_cache"), *sources]
+    done = subprocess.run(mypy, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize(

@@ -10,5 +10,5 @@ OPLET_API = "1"
 
 @hookimpl
 def register_delegates(registry: DelegateRegistry) -> None:
-    """Register the delegate under the name `xla`; it and jax are imported at first use."""
+    """Register the delegate under the name `xla`; the delegate and jax are imported at first use."""
     registry.add("xla", f"{__name__}.delegate:XlaDelegate", accelerates={"gpu": {"device": "gpu"}})

@@ -26,5 +26,5 @@ def refuses_activation(node: Node, options: Any) -> str:
 
 
 def activated(value: Any, node: Node, options: Any) -> Any:
-    """Return the value after the node's fused activation."""
+    """Return the jax value after the node's fused activation."""
     return _KNOWN[node.options(options).fused_activation_function](value)

@@ -24,12 +24,12 @@ _HALVES = (TensorType.FLOAT16, TensorType.BFLOAT16)
 
 
 class Case(NamedTuple):
-    """Values that a partition was given, and what oplet's kernels make of them.
+    """A test case of a partition: input values, and the outputs that oplet's kernels compute from them.
 
     Attributes:
-        given: the values of the tensors that are fed.
-        wanted: the answers.
-        outputs: the tensors that they are of.
+        given: the input values.
+        wanted: the kernels' output values.
+        outputs: the output tensors.
         nodes: the partition's nodes.
     """
 
@@ -39,7 +39,7 @@ class Case(NamedTuple):
     nodes: Sequence[Node]
 
     def differs(self, answers: Sequence[NDArray[Any]], precision: str) -> str:
-        """Return how a function's answers differ from the kernels'; "" if they agree."""
+        """Return how a function's outputs differ from the kernels', in words; "" if they agree as far as `precision` allows."""
         narrow = precision != "highest" or any(t.type in _HALVES for node in self.nodes for t in node.outputs)
         for tensor, got, wanted in zip(self.outputs, answers, self.wanted):
             if got.shape != wanted.shape:
@@ -59,14 +59,14 @@ class Case(NamedTuple):
 
 
 class Reference:
-    """Runs nodes of one subgraph by oplet's kernels.
+    """Runs nodes of one subgraph by oplet's kernels, for comparison.
 
     Args:
         model: the model.
         subgraph: the subgraph's index.
 
     Attributes:
-        iterations: the most iterations of a loop that is compared.
+        iterations: the most iterations of a loop in a comparison.
     """
 
     iterations = 1000
@@ -76,7 +76,14 @@ class Reference:
         self._subgraph = subgraph
 
     def case(self, nodes: Sequence[Node], inputs: Sequence[Tensor], outputs: Sequence[Tensor], size: int) -> Case | None:
-        """Return random values and the kernels' answers; None if that would take too much, or the kernels refuse the values."""
+        """Make a test case of random inputs; None if it would take too long or too much memory, or the kernels refuse the inputs.
+
+        Args:
+            nodes: the partition's nodes.
+            inputs: the input tensors.
+            outputs: the output tensors.
+            size: the bytes of memory that the partition takes.
+        """
         if size > _MOST_BYTES:
             logger.info("A partition of %d nodes is not compared with oplet's kernels: it has %d bytes.", len(nodes), size)
             return None

@@ -45,11 +45,12 @@ _COPIES = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE", "STABLEHLO_RESHAPE")
 
 
 class XlaDelegate(Delegate):
-    """The delegate that runs partitions as functions that XLA has compiled.
+    """The delegate that runs partitions as functions compiled by XLA.
 
-    Options: `device` (auto, cpu, gpu, tpu; also gpu:1), `precision` of float32 products (highest, tf32, bf16), `quantized` (1: take
-    quantized nodes too, whose results may differ by quantization steps), `check` (0: do not compare compiled functions with oplet's
-    kernels), `min_nodes` (leave partitions with fewer nodes to other kernels), `max_partitions` (take at most so many, the largest).
+    Options: `device` (auto, cpu, gpu, tpu; also gpu:1), `precision` of float32 products (highest, tf32, bf16), `quantized` (1:
+    run quantized nodes too, whose results may differ by quantization steps), `check` (0: do not compare compiled functions with
+    oplet's kernels), `min_nodes` (smaller partitions are left to other kernels), `max_partitions` (the most partitions, largest
+    first).
     """
 
     name = "xla"

@@ -36,14 +36,14 @@ _weights: WeakValueDictionary[tuple[Any, ...], jax.Array] = WeakValueDictionary(
 
 
 class Executable:
-    """A compiled function, which all partitions of the process that make the same function share.
+    """A compiled function, shared by all partitions in the process that compute the same.
 
     Attributes:
-        run: the function.
-        nbytes: the bytes that it takes besides its arguments.
-        flops: how many multiplications and additions it makes.
-        seconds: how long it took to compile.
-        checked: whether its answers were compared with those of oplet's kernels.
+        run: the compiled function.
+        nbytes: the bytes of its results and temporary memory.
+        flops: the number of floating-point operations of a call.
+        seconds: the time to compile it.
+        checked: whether its outputs were compared with those of oplet's kernels.
     """
 
     def __init__(self, run: Any, seconds: float) -> None:
@@ -58,7 +58,7 @@ class Executable:
 
 
 def wide_types(wide: bool) -> AbstractContextManager[Any]:
-    """Return a context in which jax computes in 64 bits where `wide`; it makes 32 of them otherwise."""
+    """Return a context manager in which jax has 64-bit types if `wide`; otherwise they become 32-bit types."""
     if not wide:
         return nullcontext()
     home = jax if hasattr(jax, "enable_x64") else importlib.import_module("jax.experimental")  # its place in earlier releases
@@ -70,7 +70,7 @@ class Device:
     """One of jax's devices.
 
     Args:
-        text: "cpu", "gpu", "tpu" or "auto", with ":index" for another than the first.
+        text: "cpu", "gpu", "tpu" or "auto", with ":index" for one that is not the first, as "gpu:1".
 
     Raises:
         ValueError: there is no such device.
@@ -94,11 +94,11 @@ class Device:
         return f"{self.platform}:{self.jax.id} ({self.jax.device_kind})"
 
     def put(self, array: Any) -> Any:
-        """Copy an array to the device; memory that the runtime writes again is never shared."""
+        """Copy an array to the device; memory that the runtime will overwrite is never shared."""
         return jax.device_put(array, self.jax, may_alias=False)
 
     def weight(self, array: NDArray[Any]) -> Any:
-        """Return a constant on the device, where it is once for all interpreters of the process."""
+        """Return a constant as an array on the device; equal constants of all interpreters in the process share one."""
         content = np.ascontiguousarray(array)
         digest = hashlib.blake2b(content.view(np.uint8).data if content.size else b"", digest_size=20).digest()
         key = (self.jax, content.dtype.name, array.shape, digest)
@@ -109,13 +109,14 @@ class Device:
         return found
 
     def compile(self, lowered: Any) -> Executable:
-        """Compile a function, or return the one of the process that does the same."""
+        """Compile a lowered jax function; a function that was compiled for the device before is returned again."""
         text = lowered.as_text()
         key = hashlib.blake2b(f"{self.jax} {lowered.in_tree} {text}".encode(), digest_size=20).hexdigest()
         with _lock:
             found = _executables.get(key)
         if found is None:
             _keep_on_disk()
+            logger.info("Compiling a function of %d lines for %s; large ones take seconds to minutes.", text.count("\n"), self)
             start = time.perf_counter()
             found = Executable(self._compiled(lowered), time.perf_counter() - start)
             logger.info("Compiled a function of %d lines for %s in %.2f s.", text.count("\n"), self, found.seconds)

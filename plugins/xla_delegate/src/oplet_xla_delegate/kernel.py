@@ -28,9 +28,9 @@ class PartitionKernel(DelegateKernel):
 
     Args:
         partition: the function as compiled before its nodes were claimed.
-        engine: what to compile for.
+        engine: the device and settings to compile for.
         bodies: the subgraphs that nodes call.
-        reference: runs the kernels to compare with; None to compare with nothing.
+        reference: runs oplet's kernels for comparison; None to compare nothing.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class PartitionKernel(DelegateKernel):
         return invoke_wide if partition.wide else invoke
 
     def remark(self) -> str:
-        """Return where the partition runs, what crosses to the device and back, and how long compiling took; "" before it is prepared."""
+        """Return a sentence on the device, the bytes copied there and back, and the compile time; "" before `prepare`."""
         if self.partition is None:
             return ""
         goes = sum(tensor.nbytes for tensor in self.arriving if tensor.buffer_handle is None)

@@ -16,10 +16,10 @@ def integers(tensor: Tensor) -> list[int]:
 
 
 def axes_of(axes: Sequence[int], rank: int) -> list[int]:
-    """Return axes counted from the first.
+    """Return the axes with negative ones counted from the end.
 
     Raises:
-        LookupError: one is out of range.
+        LookupError: an axis is out of range.
     """
     if not all(-rank <= axis < rank for axis in axes):
         raise LookupError(f"the axes {list(axes)} are not all in a tensor of {rank} dimensions")

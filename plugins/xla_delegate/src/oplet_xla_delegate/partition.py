@@ -30,13 +30,13 @@ class Refused(Exception):
 
 
 class Engine(NamedTuple):
-    """What partitions are compiled for.
+    """The device and settings that partitions are compiled for.
 
     Attributes:
         device: the device.
-        precision: "highest", "tf32" or "bf16".
-        quantized: whether quantized nodes are computed in real numbers.
-        max_seconds: how long an invoke may take, None for any time.
+        precision: the precision of float32 products: "highest", "tf32" or "bf16".
+        quantized: whether quantized nodes are run, in real numbers.
+        max_seconds: the time limit of an invoke; None for none.
     """
 
     device: Device
@@ -49,10 +49,10 @@ class Partition(NamedTuple):
     """A compiled partition.
 
     Attributes:
-        executable: the function: of the weights, the fed values and, with loops, the most iterations; it returns the outputs and,
-            with loops, whether one had not ended.
+        executable: the function; arguments: the weights, the inputs and, with loops, the most iterations; results: the outputs
+            and, with loops, whether a loop reached that number.
         weights: the constants, on the device.
-        fed: the tensors that it is fed, in order.
+        fed: the input tensors, in order.
         loops: whether there are loops.
         wide: whether there are 64-bit values.
     """
@@ -64,7 +64,7 @@ class Partition(NamedTuple):
     wide: bool
 
     def run(self, values: Sequence[Any], limit: int = MOST_ITERATIONS) -> tuple[Sequence[Any], Any]:
-        """Run the function; return its outputs, and whether a loop had not ended after `limit` iterations."""
+        """Run the function; return its outputs, and whether a loop was stopped after `limit` iterations."""
         if not self.loops:
             return self.executable.run(self.weights, values), False
         made: tuple[Sequence[Any], Any] = self.executable.run(self.weights, values, np.int32(limit))
@@ -72,7 +72,7 @@ class Partition(NamedTuple):
 
 
 def key_of(nodes: Sequence[Node], bodies: Mapping[int, Body]) -> tuple[Any, ...]:
-    """Return what a partition's function depends on: shapes, types, and constants that the runtime computes."""
+    """Return the cache key of a partition: shapes, types, and constants that the runtime computes."""
     tensors = dict.fromkeys(tensor for node in nodes for tensor in (*node.inputs, *node.outputs) if tensor is not None)
     return tuple((tensor.shape, tensor.type, tensor.is_constant, _content(tensor)) for tensor in tensors)
 
@@ -92,20 +92,20 @@ def compile_partition(
     charge: Callable[[int], None],
     reference: Reference | None,
 ) -> Partition:
-    """Make a function of nodes, compile it, and compare what it computes with oplet's kernels.
+    """Translate nodes to a function, compile it by XLA, and compare its outputs with those of oplet's kernels.
 
     Args:
         nodes: the nodes, in order.
         inputs: the tensors that they read from outside, constants included.
-        outputs: the tensors that others read.
+        outputs: the tensors that are read outside of the nodes.
         bodies: the subgraphs that they call.
-        engine: what to compile for.
-        charge: called with the bytes that the function takes; raises LimitError if they are more than is allowed.
-        reference: runs the kernels to compare with; None to compare with nothing.
+        engine: the device and settings to compile for.
+        charge: the function that counts bytes against the memory limit; raises LimitError.
+        reference: runs oplet's kernels for comparison; None to compare nothing.
 
     Raises:
         Untranslatable: one of the nodes cannot be translated.
-        Refused: the function would take too long, or answers otherwise than the kernels.
+        Refused: the function would take too long, or its outputs differ from the kernels'.
     """
     everywhere = [*nodes, *(node for body in bodies.values() for node in body.nodes)]
     loops = any(node.op_name in ("WHILE", "STABLEHLO_WHILE") for node in everywhere)

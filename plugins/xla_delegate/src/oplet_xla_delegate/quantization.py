@@ -18,17 +18,17 @@ EIGHT_BITS = QUANTIZED[:2]
 
 
 def is_quantized(tensor: Tensor) -> bool:
-    """Return whether a tensor holds integers that stand for real numbers."""
+    """Return whether a tensor has integer values with quantization scales."""
     return tensor.type in QUANTIZED and tensor.quantization is not None and len(tensor.quantization.scales) > 0
 
 
 def one_scale(tensor: Tensor) -> bool:
-    """Return whether a tensor is quantized by a single scale."""
+    """Return whether a tensor is quantized by a single positive scale."""
     return is_quantized(tensor) and not tensor.per_channel and tensor.scale > 0
 
 
 def dequantized(value: Any, tensor: Tensor) -> Any:
-    """Return the real numbers that integers of the tensor stand for."""
+    """Dequantize a jax value by the tensor's scales and zero points; return float32."""
     found = tensor.quantization
     if found is None or not len(found.scales):
         return value.astype(jnp.float32)
@@ -48,7 +48,7 @@ def dequantized(value: Any, tensor: Tensor) -> Any:
 
 
 def quantized(value: Any, tensor: Tensor) -> Any:
-    """Return the integers of the tensor that are nearest to real numbers; halves go away from 0, NaN to the lowest."""
+    """Quantize a float jax value by the tensor's scale and zero point: to nearest, ties away from 0, NaN to the lowest integer."""
     limits = np.iinfo(tensor.dtype)
     steps = value.astype(jnp.float32) / np.float32(tensor.scale)  # of which XLA makes a product
     # Rounding after adding a half would round the largest float below a half up.
@@ -59,7 +59,7 @@ def quantized(value: Any, tensor: Tensor) -> Any:
 
 
 def real_bias(node: Node, position: int) -> Any:
-    """Return a constant integer bias in real numbers: its scale is that of the input times that of the weights."""
+    """Return a constant integer bias, the input at `position`, as float32: its scale is input scale * weight scale."""
     bias, data, weights = node.inputs[position], node.inputs[0], node.inputs[1]
     if node.op_name == "TRANSPOSE_CONV":
         data = node.inputs[2]

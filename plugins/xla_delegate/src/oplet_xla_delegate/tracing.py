@@ -23,7 +23,7 @@ _PRECISIONS = {"highest": lax.Precision.HIGHEST, "tf32": lax.Precision.DEFAULT, 
 
 
 class Untranslatable(Exception):
-    """Raised for a node that jax refuses, or of which it would make something else than the graph has."""
+    """Raised for a node that jax refuses, or whose jax value has another shape or type than the graph."""
 
     def __init__(self, node: Node, reason: str) -> None:
         super().__init__(reason)
@@ -32,13 +32,13 @@ class Untranslatable(Exception):
 
 
 class Body(NamedTuple):
-    """A subgraph that nodes call.
+    """A subgraph that nodes (IF, WHILE, ...) call.
 
     Attributes:
         nodes: its nodes, in order.
         inputs: its inputs.
         outputs: its outputs.
-        updates: the nodes among them that update rows of a list.
+        updates: the nodes that update rows of a tensor (see `updates_in`).
     """
 
     nodes: list[Node]
@@ -48,18 +48,18 @@ class Body(NamedTuple):
 
 
 class Trace:
-    """One pass over a partition's nodes.
+    """The translation of a partition's nodes to jax, while jax traces the function.
 
     Args:
         bodies: the subgraphs that nodes call, by index.
         weights: the values of constants that are arguments of the function.
         limit: the most iterations of a loop.
-        precision: "highest", "tf32" or "bf16".
-        platform: of the device, "cpu", "gpu" or "tpu".
+        precision: the precision of float32 products: "highest", "tf32" or "bf16".
+        platform: the device's platform, "cpu", "gpu" or "tpu".
 
     Attributes:
-        overrun: whether a loop had not ended after `limit` iterations.
-        platform: of the device.
+        overrun: whether a loop was stopped after `limit` iterations, a traced value.
+        platform: the device's platform.
     """
 
     def __init__(
@@ -84,7 +84,9 @@ class Trace:
         return multiply(x, y, precision=self.precision, preferred_element_type=wanted, **arguments)
 
     def run(self, nodes: Sequence[Node], values: dict[Tensor, Any], updates: Mapping[Node, Update] | None = None) -> None:
-        """Run nodes, whose inputs are in `values` or constant; their outputs are added.
+        """Translate nodes in order; the inputs' jax values are taken from `values`, and the outputs' added there.
+
+        `updates` has the nodes that update rows of a tensor in place.
 
         Raises:
             Untranslatable: one of the nodes cannot be translated.
@@ -106,7 +108,7 @@ class Trace:
                 values[tensor] = value
 
     def call(self, index: int, arguments: Sequence[Any]) -> tuple[list[Any], Any]:
-        """Run a subgraph; return its outputs, and whether a loop in it had not ended."""
+        """Translate a call of the subgraph `index`; return its outputs, and whether a loop in it was stopped, as jax values."""
         body, outside, self.overrun = self._bodies[index], self.overrun, np.bool_(False)
         values = {
             tensor: value.reshape(tensor.shape) if value.size == 1 else value for tensor, value in zip(body.inputs, arguments)
@@ -116,7 +118,7 @@ class Trace:
         return [self.value(values, tensor) for tensor in body.outputs], jnp.asarray(overrun)
 
     def region(self, index: int, arguments: Sequence[Any]) -> list[Any]:
-        """Run a subgraph on single values, which the runtime may have prepared for many at once."""
+        """Translate the subgraph `index`, the body of a reduction, on scalars; return its outputs."""
         body, outside, self._in_region = self._bodies[index], self._in_region, True
         try:
             values = dict(zip(body.inputs, arguments))
@@ -126,11 +128,11 @@ class Trace:
             self._in_region = outside
 
     def body(self, index: int) -> Body:
-        """Return a subgraph that nodes call."""
+        """Return the subgraph with this index."""
         return self._bodies[index]
 
     def value(self, values: Mapping[Tensor, Any], tensor: Tensor) -> Any:
-        """Return a tensor's value: computed, an argument, or a constant."""
+        """Return a tensor's jax value: from `values`, an argument of the function (weights), or a constant."""
         if tensor in values:
             return values[tensor]
         if tensor in self._weights:
@@ -165,10 +167,10 @@ class Trace:
 
 
 def inside(begin: Sequence[Any], shape: Sequence[int], sizes: Sequence[int]) -> list[Any]:
-    """Return the beginnings of a slice of so many values, moved to where it is inside; jax would count negative ones from the end."""
+    """Return the start of a slice along each axis, clamped to lie inside `shape`; jax would count negative ones from the end."""
     return [jnp.clip(at.reshape(()), 0, length - size) for at, length, size in zip(begin, shape, sizes)]
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first sentence of what jax or XLA says, which may go on for pages."""
+    """Return the first line of an error of jax or XLA, whose messages can be very long."""
     return next(iter(str(error).splitlines()), type(error).__name__)[:300]

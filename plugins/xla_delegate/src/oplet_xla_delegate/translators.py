@@ -30,19 +30,19 @@ def _nothing(node: Node) -> str:
 
 
 class Translator(NamedTuple):
-    """How one operator is translated: limits, a check, and the function that computes its outputs.
+    """The translation of one operator: limits, a check, and the function that computes its outputs in jax.
 
     Attributes:
-        translate: gets the trace, the node, and a jax value for each input (None for one that is left out); returns the output, or a
-            sequence of all outputs.
+        translate: returns the output or a sequence of all outputs, from the trace, the node and each input's jax value (None if
+            it is omitted).
         newest: the newest version of the operator that is translated.
         inputs: the least and the most number of inputs.
         outputs: the number of outputs; None for any number.
         types: the allowed types of inputs and outputs, except for the inputs at `constants`.
         constants: positions of parameter inputs, such as axes or shapes, which must be constant and may have other types.
         optional: positions of inputs that may be left out.
-        refuses: returns why the delegate leaves a node to other kernels; "" if it takes it.
-        real: whether quantized nodes are computed in real numbers, where the user sets the option `quantized`.
+        refuses: returns why the delegate leaves a node to other kernels; "" if it translates it.
+        real: whether quantized nodes are computed in real numbers, if the option `quantized` is set.
         scaled: the allowed types of a quantized node's tensors.
         moves: whether it only moves values, so that quantized ones stay as they are.
         bias: the position of the bias, which is an integer in quantized layers; None if the operator has none.
@@ -70,7 +70,7 @@ _KNOWN: dict[str, Translator] = {}
 
 
 def translates(*names: str, **attributes: Any) -> Callable[[Translate], Translate]:
-    """Register the decorated function as what translates operators.
+    """Register the decorated function as the translation of operators.
 
     Args:
         names: the operators' names.

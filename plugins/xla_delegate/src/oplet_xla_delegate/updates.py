@@ -16,13 +16,13 @@ __all__ = ["Update", "updates_in"]
 
 
 class Update(NamedTuple):
-    """A CONCATENATION that updates rows of a list.
+    """A CONCATENATION that replaces consecutive rows of a tensor: slice before, new rows, slice after.
 
     Attributes:
-        whole: the list before.
-        rows: the rows to put in.
-        behind: where what is behind them begins.
-        slices: the two nodes that cut it up.
+        whole: the tensor whose rows are replaced.
+        rows: the new rows.
+        behind: the tensor with the start of the slice after the new rows.
+        slices: the two SLICE nodes.
     """
 
     whole: Tensor
@@ -32,7 +32,7 @@ class Update(NamedTuple):
 
 
 def updates_in(nodes: Sequence[Node], outputs: Sequence[Tensor]) -> dict[Node, Update]:
-    """Return the updates among nodes, by the node that joins.
+    """Return the row updates among nodes, by their CONCATENATION node; they can be computed in place.
 
     Args:
         nodes: all nodes of a subgraph.

@@ -290,7 +290,7 @@ class ModelBuilder:
         """Build the model as it is now, with operator codes and versions assigned.
 
         Raises:
-            ModelError: as `settle` does.
+            ModelError: there is no subgraph, or a subgraph has no inputs and outputs set.
         """
         return Model.from_bytes(self.to_bytes())
 

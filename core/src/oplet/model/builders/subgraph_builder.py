@@ -148,7 +148,7 @@ class SubgraphBuilder:
             zero_point: as many zero points as scales; by default zeros.
             quantized_dimension: the axis along which the scales differ.
             minimum: the smallest value during calibration, one or one per slice; not used at run time.
-            maximum: the largest value, likewise.
+            maximum: the largest value during calibration, one or one per slice; not used at run time.
             details: the table of another form of quantization: BlockwiseQuantization, MultiAxisQuantization or CustomQuantization.
             quantization: a complete table, in place of the six above.
             shape_signature: the shape with -1 for free dimensions, if `shape` has other sizes than 1 for them.

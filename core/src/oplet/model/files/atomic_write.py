@@ -97,14 +97,15 @@ def _new_file(folder: str, mode: int) -> tuple[str, int]:
     Unlike `tempfile.mkstemp`, which always uses 0600, the system applies the umask to `mode`. A program can read the umask only by
     changing it for all threads.
     """
-    for attempt in range(_ATTEMPTS):
+    attempts = 0
+    while True:
         name = os.path.join(folder, f"{_PREFIX}{os.urandom(8).hex()}.tmp")
         try:
             return name, os.open(name, _NEW, mode)
         except FileExistsError:
-            if attempt == _ATTEMPTS - 1:
+            attempts += 1
+            if attempts >= _ATTEMPTS:
                 raise
-    raise FileExistsError(folder)
 
 
 def _is_ours(name: object) -> bool:

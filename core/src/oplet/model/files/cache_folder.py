@@ -22,10 +22,10 @@ _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(
 
 
 class OwnFolder:
-    """A folder whose files only the user can write.
+    """A folder whose files only the current user can write, so that their contents are trusted.
 
     Args:
-        path: the folder's path; the folder may be there or not.
+        path: the folder's path; it need not exist.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -37,10 +37,10 @@ class OwnFolder:
         return self._path
 
     def make(self) -> None:
-        """Make the folder, for the user alone, unless it is there.
+        """Create the folder, accessible to the user alone, unless it exists.
 
         Raises:
-            OSError: it cannot be made, or what is there is a link, no folder, or one into which somebody else may write (`EPERM`).
+            OSError: the folder cannot be created; or the path is a link, no folder, or a folder that another user can write to (`EPERM`).
         """
         with suppress(FileExistsError):
             os.mkdir(self.path, 0o700)  # a umask takes rights away only
@@ -50,7 +50,7 @@ class OwnFolder:
         """Open a file of the folder for reading.
 
         Raises:
-            OSError: there is none, or it is a link, no regular file, or one that somebody else may have written (`EPERM`).
+            OSError: there is no such file, or it is a link, no regular file, or may have been written by another user (`EPERM`).
         """
         return open(self._opened(name, os.O_RDONLY), "rb")
 
@@ -58,7 +58,7 @@ class OwnFolder:
         """Open a file of the folder for reading and writing; it is created, empty, if it does not exist.
 
         Raises:
-            OSError: as for `open`, or it cannot be written.
+            OSError: the file is a link, no regular file, cannot be written, or may have been written by another user (`EPERM`).
         """
         self.make()
         return open(self._opened(name, os.O_RDWR | os.O_CREAT), "r+b")
@@ -68,7 +68,7 @@ class OwnFolder:
         """Context manager with a file that replaces the one of this name as a whole when the block ends without an exception.
 
         Raises:
-            OSError: it cannot be written, or somebody else may write into the folder.
+            OSError: the file cannot be written, or another user can write to the folder.
         """
         from oplet.model.files.atomic_write import atomic_write  # late, as most processes only read
 
@@ -144,13 +144,13 @@ class CacheFolder(OwnFolder):
         super().make()
 
     def keep_newest(self, start: str, end: str, most: int, most_bytes: int = sys.maxsize) -> None:
-        """Remove the oldest files while there are too many; other processes may do the same at the same time.
+        """Remove the oldest files while there are too many or too large ones; other processes may do the same meanwhile.
 
         Args:
-            start: what the names of the files begin with.
-            end: what they end with.
-            most: how many files may stay.
-            most_bytes: how many bytes they may have together.
+            start: the prefix of the files' names.
+            end: the suffix of the files' names.
+            most: the most files to keep.
+            most_bytes: the most bytes that they may have together.
         """
         found = []
         with suppress(OSError), os.scandir(self.path) as entries:

@@ -30,7 +30,7 @@ class ExternalFiles:
         self._highest = 0
 
     def keep(self, model: ModelSource) -> None:
-        """Add the external files of a model that was read, so that saving writes them again."""
+        """Add the external files of a model that was read from a file, so that saving writes them again."""
         names = [group.name or "" for group in self._root.external_buffer_groups or []]
         self._groups = {name: index for index, name in enumerate(names)}
         for buffer in self._root.external_buffers or []:

@@ -33,7 +33,7 @@ class MappedFile:
     Attributes:
         path: the file's path.
         view: its bytes.
-        shared_values: constants and packed weights that all interpreters of the file share; None while changes may go unnoticed.
+        shared_values: constants and packed weights that all interpreters of the file share; None if the file may change unnoticed.
     """
 
     __slots__ = ("__weakref__", "_pages", "_size", "path", "shared_values", "view")
@@ -74,7 +74,7 @@ def ensure_not_truncated(pages: mmap.mmap, path: str) -> None:
         path: the file's path in messages.
 
     Raises:
-        ModelError: it is shorter.
+        ModelError: the file is shorter.
     """
     try:
         size = pages.size()

@@ -9,11 +9,11 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
 from oplet.model.save.sizes import ELEMENT_BITS, LARGEST, MAX_RANK, bytes_needed
+from oplet.ops.shared_values import Array
 from oplet.ops.strings import string_offsets
 from oplet.schema import tables
 from oplet.schema.columns import Columns, LazyTables, Vectors
@@ -21,8 +21,6 @@ from oplet.schema.enums import TensorType
 from oplet.texts import shown
 
 __all__ = ["TensorRules"]
-
-Array = NDArray[Any]
 
 #: The most scales that are checked at once; in a damaged file many tensors may share the same bytes.
 _MOST_SCALES = 1 << 22

@@ -31,11 +31,11 @@ class UnforeseenShapeError(Exception):
 
 
 class Absorption:
-    """Which nodes of a graph absorb others: compute, with their own kernel, producers whose outputs nothing else reads.
+    """The fusion state of a graph: which nodes compute, with their own kernels, the producers of inputs that nothing else reads.
 
     Attributes:
         nodes: the nodes that absorb others now.
-        apart: the indices of nodes that may absorb none any more, as they gave shapes that they were not prepared for.
+        apart: the indices of nodes that must stay unfused, since at run time they had other shapes than they were prepared for.
     """
 
     __slots__ = ("apart", "nodes")
@@ -51,7 +51,7 @@ class Absorption:
 
     @property
     def indices(self) -> set[int]:
-        """The indices of the nodes that absorb others."""
+        """The indices of the nodes that absorb others: whose kernels compute producers of their inputs, too."""
         return {node.index for node in self.nodes}
 
     def has_no(self, tensor: Tensor) -> bool:
@@ -59,7 +59,7 @@ class Absorption:
         return bool(self.nodes) and any(tensor in other.outputs for node in self.nodes for other in node.absorbed)
 
     def set_apart(self, node: Node) -> None:
-        """Let a node absorb no others (run fused with them) from the next preparation on; no effect if it absorbs none now."""
+        """Exclude a node from fusion from the next preparation on; no effect if no node is fused into it now."""
         self.apart.update(mine.index for mine in self.nodes if mine is node)
 
     def end(self, before: Container[Node] = ()) -> None:

@@ -86,16 +86,12 @@ class ResolverEntry(Record):
     family: CustomPrefix | None = None
 
     def serving(self, name: str) -> ResolverEntry:
-        """If this is the entry of a family of custom ops (by prefix), return it as an entry of the op `name`; else return it
-        unchanged.
-        """
+        """Return the entry as one of the op `name` if it is an entry of a family of custom ops (by prefix); else return it unchanged."""
         return self.__replace__(op=name, family=self.op) if isinstance(self.op, CustomPrefix) else self
 
     @property
     def precision(self) -> int:
-        """How precisely the op was named, for sorting: a single op goes before families (prefixes), a longer prefix before a
-        shorter one.
-        """
+        """Sort key of precedence: an entry of a single op precedes those of families (prefixes), a longer prefix a shorter one."""
         return _SINGLE if self.family is None else len(self.family.prefix)
 
     def load(self, version: int) -> Registration:

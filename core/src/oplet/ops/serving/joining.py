@@ -65,11 +65,11 @@ class Joiner(Protocol):
     def adopt(self, thunk: Thunk) -> Thunk | None:
         """Convert another package's step to one that this joiner can fuse; None if that is impossible.
 
-        It is possible for `oplet.kernels.arrays.Copies`, the one kind of step that describes what it does.
+        Only `oplet.kernels.arrays.Copies` describe what they do, and can be converted.
         """
 
     def join(self, thunks: Sequence[Thunk], touched: Sequence[Touched] | None = None) -> Thunk:
-        """Return one function that runs these steps one after the other, and keeps alive what they keep alive.
+        """Return one function that runs these steps in order; it keeps alive the objects that the steps reference.
 
         Args:
             thunks: the steps.
@@ -157,7 +157,7 @@ class StoringJoiner(Joiner, Protocol):
 
 
 def looped(loop: Loop) -> Rounds | None:
-    """Return a compiled function that runs a loop; None where a step cannot be fused, or the joiner compiles no loops."""
+    """Return a function that runs a loop as compiled code; None if one of its steps cannot be fused, or loops cannot be compiled."""
     thunks = *loop.condition, *loop.body
     joiner = _joiner_of(thunks)
     if not hasattr(joiner, "loop"):

@@ -35,11 +35,11 @@ def import_registered(target: Any, what: str, provenance: Provenance) -> Any:
 
     Args:
         target: the object, or its "module:NAME".
-        what: the thing in the error's words: "delegate 'mine'".
+        what: the object's name in error messages, such as "delegate 'mine'".
         provenance: the plugin.
 
     Raises:
-        PluginError: it cannot be imported.
+        PluginError: the object cannot be imported.
     """
     if not isinstance(target, str):
         return target

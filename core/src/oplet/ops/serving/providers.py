@@ -20,7 +20,7 @@ class Chain:
     """The kernels for an op in the order of precedence, shared by all of its nodes; each is loaded when a node first needs it.
 
     Args:
-        ask: returns an iterator of the kernels, which finds and imports each when it is asked for.
+        ask: returns an iterator of the kernels, which imports each one lazily.
     """
 
     __slots__ = ("_ask", "_found", "_rest")
@@ -37,7 +37,7 @@ class Chain:
         """Return the kernel at a position in the order of precedence; None if there are fewer.
 
         Raises:
-            OpConflictError: several packages come next.
+            OpConflictError: several packages have equal precedence for the next kernel.
             ResolverError: the next kernel cannot be imported.
         """
         if self._rest is None:

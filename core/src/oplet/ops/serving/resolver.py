@@ -55,7 +55,7 @@ class OpResolver:
         raise NotImplementedError
 
     def in_order(self, op: Op | int, version: int) -> Iterator[ResolverEntry]:
-        """Return the entries for `op` in this version, in the order in which they are asked to serve a node."""
+        """Return the entries for `op` in this version, in the order in which their kernels are tried for a node."""
         return (entry for entry in self.entries(op) if entry.min_version <= version <= entry.max_version)
 
     def versions(self, op: Op | int) -> list[int]:
@@ -264,7 +264,7 @@ class MutableOpResolver(OpResolver):
                 yield entry.serving(op) if isinstance(op, str) else entry
 
     def fallbacks(self, entry: ResolverEntry, version: int) -> Iterator[ResolverEntry]:
-        """Return the fallbacks of an entry, in order: they are tried when it declines a node, before the next of `heads` is."""
+        """Return the fallback entries of an entry: if its kernel declines a node, they are tried in this order, before the next of `heads`."""
         fallbacks = self._fallbacks.get((entry.family or entry.op, version), ())
         return iter(fallbacks) if entry.family is None else (each.serving(str(entry.op)) for each in fallbacks)
 

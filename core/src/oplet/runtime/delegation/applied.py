@@ -58,8 +58,8 @@ class AppliedDelegates:
             subgraphs: the subgraphs' indices; None for all.
 
         Raises:
-            DelegateApplicationError: it does not suit the graph or the delegates before it; the graph is usable.
-            DelegateError: it failed; all delegates were removed.
+            DelegateApplicationError: the delegate is incompatible with the graph or with delegates applied before; the graph is usable.
+            DelegateError: the delegate failed; all delegates were removed.
         """
         if self._delegations is None:
             from oplet.runtime.delegation.delegations import Delegations

@@ -64,7 +64,7 @@ class Delegation:
         self._cluster = cluster
         self._fuse = fuse
         self._applied: list[Delegate] = []  # applied, or to be applied again by `_redo`
-        self._claimed_anew = False  # after a kernel refused the current shapes; with other shapes the delegates may claim more
+        self._claimed_anew = False  # since a kernel refused a shape: what other shapes let claim is asked at each of them
         self._undone = False
         self._served: set[Node] = set()  # nodes without a kernel that a delegate ran before a resize
         self._original: _OriginalGraph | None = None
@@ -82,7 +82,7 @@ class Delegation:
         self._executor.resize_input(index, shape, type)
 
     def allocate(self) -> None:
-        """Apply the delegates that a resize undid, and allocate; if one's kernel refuses the shapes, all claim nodes anew."""
+        """Apply the delegates that a resize undid, and allocate; if a delegate's kernel refuses the shapes, all claim nodes again."""
         if not self._subgraph.ready:
             self._redo()
             self._ensure_served()
@@ -112,11 +112,11 @@ class Delegation:
         self._executor.allocate()
 
     def invoke(self) -> None:
-        """Run the subgraph's execution plan by its executor."""
+        """Run the subgraph's execution plan, with delegates' kernels, by the executor."""
         self._executor.invoke()
 
     def bind(self) -> Thunk:
-        """Return a thunk that runs the subgraph and copies its outputs from delegates' buffers to tensors, for the caller."""
+        """Return a function that runs the subgraph for a calling node, and copies outputs from delegates' buffers to tensors."""
         return partial(self._run_readable, self._executor.bind())
 
     def _run_readable(self, run: Thunk) -> None:
@@ -149,8 +149,8 @@ class Delegation:
         """Apply a delegate to the subgraph.
 
         Raises:
-            DelegateApplicationError: it does not fit the graph or the delegates before it; the graph is usable.
-            DelegateError: it failed; all delegates were removed from this subgraph, and the original nodes run.
+            DelegateApplicationError: the delegate is incompatible with the graph or with delegates applied before; the graph is usable.
+            DelegateError: the delegate failed; all delegates were removed from this subgraph, and the original nodes run.
         """
         try:
             try:
@@ -178,7 +178,6 @@ class Delegation:
 
     def _undo(self) -> None:
         """Restore the original nodes; `allocate` applies the delegates again."""
-        self._claimed_anew = False
         before, subgraph = self._original, self._subgraph
         if before is None:
             return
@@ -225,6 +224,7 @@ class Delegation:
                 applied=False, error="it was removed", partitions=[]
             )
         self._applied.clear()
+        self._claimed_anew = False
         self._served.clear()
         self._subgraph.delegated.awaiting = frozenset()
         self._undone = False

@@ -24,7 +24,7 @@ _VALIDATION_PREFIX = "VALIDATION:"
 
 
 class Delegations:
-    """Applies delegates to a model's subgraphs, and keeps what they have claimed in each.
+    """Applies delegates to a model's subgraphs, and tracks which nodes they have claimed in each.
 
     Args:
         executors: the executors of all subgraphs, by index.
@@ -40,15 +40,15 @@ class Delegations:
         self._decompositions = Decompositions(executors[0].session)
 
     def apply(self, delegate: Delegate, only: Collection[int] | None = None) -> None:
-        """Apply a delegate to every subgraph, but for decompositions of composites that a kernel or the delegate computes as a whole.
+        """Apply a delegate to every subgraph, except decompositions of composites that a kernel or the delegate computes as a whole.
 
         Args:
             delegate: the delegate.
             only: the indices of the subgraphs to apply it to; None for all.
 
         Raises:
-            DelegateApplicationError: it does not fit the graph, or the delegates before it; the graph is usable.
-            DelegateError: it failed; all delegates were removed from all subgraphs.
+            DelegateApplicationError: the delegate is incompatible with the graph or with delegates applied before; the graph is usable.
+            DelegateError: the delegate failed; all delegates were removed from all subgraphs.
         """
         if not isinstance(delegate, Delegate):
             how = f"load_delegate({delegate!r}) makes one" if isinstance(delegate, str) else "load_delegate makes one from a name"

@@ -21,7 +21,7 @@ def inlined_model(model: Model, subgraphs: Sequence[Subgraph]) -> Model:
     """Return the model with tables of inlined nodes and tensors after those of the file; the same model if there are none.
 
     Args:
-        model: the model as it is in the file.
+        model: the model as in the file.
         subgraphs: its subgraphs.
     """
     if not any(subgraph.delegated.pieces for subgraph in subgraphs):

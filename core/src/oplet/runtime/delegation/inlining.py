@@ -59,11 +59,11 @@ class Decompositions:
         return self._found[key]
 
     def has_room_for(self, index: int) -> bool:
-        """Return whether the limit of added nodes leaves room for decomposition `index` and those nested in it."""
+        """Return whether inlining the decomposition `index`, with nested ones, would stay within the limit of added nodes."""
         return self._size(index) <= self._left
 
     def take(self, count: int) -> None:
-        """Count nodes and tensors that inlining has added against the number that may be added."""
+        """Count nodes and tensors that inlining has added, against the limit."""
         self._left -= count
 
     def _size(self, index: int) -> int:
@@ -119,7 +119,7 @@ class InlinedNodes:
         return [node for node in nodes if self._is_decomposed(node, certain) and self._made.get(node.index, []) is not None]
 
     def is_certain(self, node: Node) -> bool:
-        """Return whether no kernel serves a composite as a whole, whatever its shapes: its decomposition is all that can run."""
+        """Return whether no kernel serves a composite as a whole, whatever its shapes, so that only its decomposition can run."""
         found = self._decompositions.registration(node)
         return found is not None and found.decomposes
 

@@ -58,7 +58,7 @@ class ServingDelegates:
 
 
 def left_alone(node: Node, subgraph: Subgraph, model: str) -> UnservedNodeError:
-    """Return the error for a node without a kernel that a delegate ran before a resize and does not claim now."""
+    """Return the error for a custom op's node without a kernel that a delegate claimed before a resize, but not after it."""
     reports = subgraph.delegated.reports.values()
     reasons = "; ".join(f"{report.delegate}: {why}" for report in reports if (why := report.unsupported.get(node.index)))
     return UnservedNodeError(

@@ -185,7 +185,7 @@ def only_signature(model: Model) -> str:
     """Return the key of a model's only signature.
 
     Raises:
-        SignatureError: it has none, or several; in LiteRT's words.
+        SignatureError: the model has no signature, or several; the message is LiteRT's.
     """
     keys = list(signatures_of(model))
     if len(keys) != 1:
@@ -206,10 +206,10 @@ def _signature(model: Model, key: str) -> tables.SignatureDef:
 
 
 def ensure_usable(model: Model, key: str) -> None:
-    """Refuse a signature that names tensors which its subgraph does not have.
+    """Check that all tensors that a signature names exist in its subgraph.
 
     Raises:
-        SignatureError: it does, in LiteRT's words.
+        SignatureError: a tensor does not exist; the message is LiteRT's.
     """
     signature = _signature(model, key)
     count = len((model.lazy_root.subgraphs or [])[signature.subgraph_index].tensors or [])
@@ -262,11 +262,11 @@ class Descriptions:
         return [self._get_tensor_details(index, 0) for index in self._subgraphs[0].inputs]
 
     def get_output_details(self) -> list[dict[str, Any]]:
-        """Return details of the outputs, as `get_input_details`."""
+        """Return details of the outputs, with the entries of `get_input_details`."""
         return [self._get_tensor_details(index, 0) for index in self._subgraphs[0].outputs]
 
     def get_tensor_details(self, subgraph_index: int = 0) -> list[dict[str, Any]]:
-        """Return details of every tensor of a subgraph, as `get_input_details`.
+        """Return details of every tensor of a subgraph, with the entries of `get_input_details`.
 
         Raises:
             TensorError: there is no such subgraph (a ValueError).
@@ -304,8 +304,9 @@ class Descriptions:
         return len(self._subgraphs)
 
     def explain(self) -> list[NodeReport]:
-        """Tell for each node of the execution plans which package serves it, why that one, and whose numbers it gives where LiteRT's
-        default and its own kernels differ."""
+        """Return, for each node of the execution plans, the package whose kernel runs it, why that one, and which of LiteRT's
+        results it reproduces where LiteRT's default and its own kernels differ.
+        """
         from oplet.runtime.describe.explain import explain_nodes
 
         choice = "" if self._choice is None else str(self._choice)

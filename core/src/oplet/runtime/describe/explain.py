@@ -53,7 +53,7 @@ class NodeReport(NamedTuple):
 
     @property
     def is_claimed(self) -> bool:
-        """Whether the node is a delegate's kernel, which runs nodes that the delegate has claimed."""
+        """Whether the node is a delegate's kernel, which replaces nodes of the model."""
         return self.why.startswith(CLAIMED)
 
 

@@ -22,8 +22,8 @@ def node_error(cls: type[OpletError], node: Node, error: BaseException, what: st
     Args:
         cls: the class of the result; an error that already is of a class of oplet.errors keeps its class.
         node: the node.
-        error: what the kernel raised.
-        what: what happened, such as "failed to prepare".
+        error: the exception that the kernel raised.
+        what: the failure in words, such as "failed to prepare".
         where: the subgraph and the model, in words.
     """
     if isinstance(error, OpletError) and not isinstance(error, EnsureError):

@@ -26,7 +26,7 @@ __all__ = ["bind_node", "bind_segment", "exchange_memory"]
 
 
 def bind_segment(context: KernelContext, segment: Segment, start: int = 0) -> None:
-    """Bind each node of a segment (part of the plan, from position `start` on) to its arrays; raises what `bind_node` raises."""
+    """Bind each node of a segment (part of the plan, from position `start` on) to its arrays; raises the errors of `bind_node`."""
     subgraph = context.subgraph
     plan = () if start or not subgraph.folded else subgraph.execution_plan[: segment.end]  # else no constant can be let go
     positions = {index: at for at, index in enumerate(plan)}
@@ -96,17 +96,17 @@ def _run_counted(thunk: Thunk, strings: Sequence[Tensor], memory: MemoryAccount)
 
 
 def exchange_memory(context: KernelContext, exchanged: dict[Tensor, Array], arrays: Mapping[int, Array | None]) -> set[int]:
-    """Let tensors of a subgraph lie in these arrays until it is next prepared, and bind the nodes that read or write them anew.
+    """Use these arrays as tensors' memory until the subgraph is prepared again; rebind the nodes that read or write the tensors.
 
     Args:
         context: the context of the subgraph's kernels.
-        exchanged: the runtime's own memory of tensors that lie elsewhere, which is written here.
+        exchanged: receives the runtime's own array of each tensor that uses another one now.
         arrays: by the index of an input or output, its new memory; None for the runtime's own, with the value that the tensor has.
 
     Returns:
-        The indices of the tensors that lie where it was asked for. The others have stayed where they were: constants, variables, strings,
-        what a delegate's kernel reads or writes, arrays that do not fit, and all tensors of a subgraph that is not prepared, that other
-        subgraphs call, or in which a shape depends on values.
+        The indices of the tensors that use the requested memory. Not moved are constants, variables, strings, tensors that a delegate's
+        kernel reads or writes, tensors whose arrays do not fit, and all tensors of a subgraph that is not prepared, is called by others, or
+        has dynamic shapes.
 
     Raises:
         PrepareError: a kernel cannot be bound to the arrays; the subgraph has to be prepared again.

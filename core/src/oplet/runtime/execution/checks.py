@@ -33,7 +33,7 @@ def ensure_temporary(allocation: Allocation) -> None:
     """Check that a temporary may have this allocation type: ARENA, PERSISTENT or DYNAMIC.
 
     Raises:
-        EnsureError: it is another one.
+        EnsureError: the allocation type is another one.
     """
     ensure(
         allocation in _TEMPORARY,
@@ -47,7 +47,7 @@ def checked_shape(tensor: Tensor, shape: Sequence[int]) -> Shape:
     """Return the shape as a tuple of ints, if a tensor can have it.
 
     Raises:
-        EnsureError: it is no sequence, has too many dimensions, a negative or too large one, or too many elements.
+        EnsureError: the shape is no sequence, has too many dimensions, a negative or too large one, or too many elements.
     """
     if shape.__class__ is tuple and (known := _usual(shape)) is not None:
         return known

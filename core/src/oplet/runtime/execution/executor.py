@@ -40,7 +40,7 @@ class Executor:
         session: the state that the subgraphs of the interpreter share.
         subgraph: the subgraph.
         context: the context of its kernels.
-        exchanged: the runtime's own arrays of tensors that lie in the application's memory now (`execution.binding`).
+        exchanged: the runtime's own arrays of tensors that use the application's memory now (`execution.binding`).
     """
 
     def __init__(self, session: Session, subgraph: Subgraph) -> None:
@@ -84,7 +84,9 @@ class Executor:
         subgraph.ready = True
 
     def rebind(self, *, constants: bool = False) -> None:
-        """Replace thunks from disk (a stored plan) by the nodes' own, in the same memory; for `constants` also if not ready."""
+        """Replace the functions of a plan from disk by the nodes' own, in the same memory; with `constants` also if the subgraph is not
+        ready.
+        """
         subgraph = self.subgraph
         if subgraph.stored is None or not (subgraph.ready or constants):
             return
@@ -95,7 +97,7 @@ class Executor:
         self._prepare_anew()
 
     def part_from_origin(self) -> None:
-        """Prepare the nodes anew, in the same memory, where the thunks are bound to those of an interpreter that was dropped."""
+        """Prepare and bind the nodes anew, in the same memory, if their functions are still bound to the nodes of a dropped interpreter."""
         if self.subgraph.ready and self.subgraph.origin is not None:
             self._prepare_anew()
 
@@ -199,7 +201,7 @@ class Executor:
         return begin
 
     def bind(self) -> Thunk:
-        """Return a thunk that runs the subgraph for a calling node, valid while `Subgraph.generation` stays the same."""
+        """Return a function that runs the subgraph for a calling node, valid while `Subgraph.generation` is unchanged."""
         return self.invoke if self.subgraph.is_dynamic else partial(self._run_called, self.subgraph.segments[0])
 
     def _run_called(self, segment: Segment) -> None:

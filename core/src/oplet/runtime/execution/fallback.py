@@ -24,7 +24,7 @@ def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
     """Call `init` of each node's registration, in order.
 
     Raises:
-        PrepareError: one fails; those before it are initialized, and have to be freed.
+        PrepareError: a node's `init` fails; the nodes before it are initialized, and have to be freed.
     """
     for node in nodes:
         registration = node.registration
@@ -43,7 +43,7 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
 
     Raises:
         PrepareError: there is no next kernel, or `init` fails.
-        OpConflictError: several packages come next.
+        OpConflictError: several packages have equal precedence for the next kernel.
         ResolverError: the next kernel cannot be imported.
     """
     registration, providers = node.registration, node.providers
@@ -74,8 +74,8 @@ def fall_back(context: KernelContext, node: Node, declined: Declined | str) -> N
         declined: what the present kernel raised, or the reason why the node is beyond that kernel's limits.
 
     Raises:
-        UnservedNodeError: there is none; the message names all kernels' packages and their reasons.
-        OpConflictError: several packages come next.
+        UnservedNodeError: there is no next kernel; the message names all kernels' packages and their reasons.
+        OpConflictError: several packages have equal precedence for the next kernel.
         ResolverError: the next kernel cannot be imported.
     """
     try:

@@ -102,7 +102,7 @@ def _attach(context: KernelContext, node: Node, folded: Derived) -> None:
 
 
 def attach_folded(context: KernelContext) -> None:
-    """Set the values of all folded nodes' outputs, in a subgraph that took them over from another interpreter."""
+    """Set the outputs of all folded nodes (constant folding) in a subgraph that took over their values from another interpreter."""
     subgraph = context.subgraph
     for index, folded in subgraph.folded.items():
         if folded.value is not None:

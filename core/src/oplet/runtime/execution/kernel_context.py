@@ -38,7 +38,7 @@ class KernelContext(Context):
         preparing: whether a kernel's `prepare` runs now.
         asked: the node that is being prepared while the subgraph is allocated; None otherwise, to hold no reference to it.
         offered: arrays that kernels of the segment (part of the plan being allocated) have offered as memory of tensors.
-        readers: by tensor index, the nodes of the plan that read a computed constant; None until they are asked for.
+        readers: by tensor index, the nodes of the plan that read a computed constant; None until first needed.
         were_dynamic: outputs of the node that is being prepared that were dynamic before.
     """
 
@@ -201,7 +201,7 @@ class KernelContext(Context):
         return self.readers.get(tensor.index, ())
 
     def let_go(self, node: Node, position: int) -> None:
-        """Release large constants that were folded and that only this node still needed; see `memory.letting_go`."""
+        """Release large folded constants that no node after this one needs; see `memory.letting_go`."""
         if not (self.session.checks or self.session.preserve_all_tensors):
             let_go(self.subgraph, node, position, self.readers_of)
 

@@ -17,6 +17,7 @@ from oplet.runtime.loading import load_subgraph
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.letting_go import weakly
 from oplet.runtime.memory.remembered import remember_plan, take_plan
+from oplet.runtime.memory.stored import stores_plans
 from oplet.runtime.threads.blas import KernelNumpySettings
 from oplet.texts import LONGEST, plain
 
@@ -121,7 +122,9 @@ class LoadedModel:
             self.session.leave()
 
     def adopt_remembered(self) -> bool:
-        """Take over the arrays and thunks of a dropped interpreter; False if it left none, or this one is prepared or resized."""
+        """Take over the prepared arrays and functions of a dropped interpreter; False if there are none, or this one is prepared or
+        resized.
+        """
         if not self._may_share or self.subgraphs[0].generation:
             return False
         (subgraph,), session = self.subgraphs, self.session
@@ -194,7 +197,7 @@ class LoadedModel:
     def store_plan(self) -> None:
         """Store the plan on disk for other processes, if the model was opened before (which is noted on disk).
 
-        It is part of a run, whose answer is there already: `cancel` ends it, and nothing is stored.
+        This is done within a run, after its outputs are computed; `cancel` ends it, and nothing is stored.
         """
         if self.stored_plans is None or not self.stored_plans.is_open:
             return
@@ -208,8 +211,10 @@ class LoadedModel:
 
 
 def stored_plans_of(model: Model, manager: PluginManager, prefer: Any) -> StoredPlans | None:
-    """Return what reads and stores the model's plan on disk; None where the plugins cannot be described for it, as in builds."""
-    if manager.recipe() is None:
+    """Return the access to the model's plan on disk; None where OPLET_PLANS is "off", or the plugins cannot be identified in another
+    process, as in builds.
+    """
+    if not stores_plans() or manager.recipe() is None:
         return None
     from oplet.runtime.memory.stored.stored_plan import StoredPlans
 

@@ -30,7 +30,7 @@ __all__ = ["Delegates", "HoldsRuntime", "ModelRuntime"]
 
 
 class Delegates(Protocol):
-    """What a model's runtime calls to apply delegates; the executors of the subgraphs are passed for it to act on."""
+    """Protocol: applies delegates to a model's subgraphs, whose executors are passed to each method."""
 
     @property
     def are_used(self) -> bool:
@@ -50,7 +50,7 @@ class Delegates(Protocol):
 
 
 class HoldsRuntime(Protocol):
-    """What a signature runner uses of an interpreter: the attribute with its runtime."""
+    """Protocol of an interpreter for its signature runners: an object with a model runtime as attribute."""
 
     @property
     def _runtime(self) -> ModelRuntime: ...
@@ -70,7 +70,7 @@ class ModelRuntime:
         subgraphs: its subgraphs, by index.
         executors: the executor of each subgraph, which runs it.
         views: the numpy views of tensors that the program has.
-        backends: by the index of a subgraph, what runs it asynchronously.
+        backends: by the index of a subgraph, its asynchronous runner.
         copies_outputs: whether `invoke` copies outputs that a delegate has left in its buffers; otherwise reading copies them.
 
     Raises:
@@ -100,7 +100,7 @@ class ModelRuntime:
         """Return a subgraph.
 
         Raises:
-            TensorError: there is none of that index.
+            TensorError: there is no subgraph of this index.
         """
         return find_subgraph(self.subgraphs, index)
 
@@ -108,7 +108,7 @@ class ModelRuntime:
         """Return a tensor of a subgraph.
 
         Raises:
-            TensorError: there is none of these indices.
+            TensorError: there is no tensor of these indices.
         """
         return find_tensor(self.subgraphs, index, subgraph_index)
 
@@ -150,8 +150,8 @@ class ModelRuntime:
         """Apply a delegate to the subgraphs of these indices; None for all.
 
         Raises:
-            DelegateApplicationError: it does not suit the graph or the delegates before it; the graph is usable.
-            DelegateError: it failed; the graph is as the model has it, without any delegate.
+            DelegateApplicationError: the delegate is incompatible with the graph or with delegates applied before; the graph is usable.
+            DelegateError: the delegate failed; the graph is the model's, without any delegate.
             ViewError: a numpy view of a tensor is still alive.
         """
         self._ensure_changeable()
@@ -203,7 +203,7 @@ class ModelRuntime:
                     ensure_readable(self.executors[subgraph_index].context, subgraph.tensors[index])
 
     def exchange_memory(self, arrays: Mapping[int, NDArray[Any] | None], subgraph_index: int) -> set[int]:
-        """Let inputs and outputs of a subgraph lie in the application's arrays; see `SubgraphRunner.use_memory`."""
+        """Use the application's arrays as memory of a subgraph's inputs and outputs; see `SubgraphRunner.use_memory`."""
         from oplet.runtime.execution.binding import exchange_memory  # imported late: most programs copy inputs and outputs
 
         self.ensure_idle()
@@ -225,7 +225,7 @@ class ModelRuntime:
             raise PrepareError(str(error)) from error
 
     def feed(self, values: Sequence[tuple[int, Any]], subgraph_index: int) -> None:
-        """Give inputs of a subgraph, by their indices, the shapes of their values, allocate, and copy the values into them."""
+        """Resize inputs of a subgraph to the shapes of these values (index, value), allocate, and copy the values into them."""
         self.ensure_idle()
         for index, value in values:
             tensor = find_tensor(self.subgraphs, index, subgraph_index)

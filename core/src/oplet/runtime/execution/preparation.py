@@ -5,9 +5,9 @@ segment, whose nodes are prepared, folded, given memory by one plan, and bound.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.errors import InvokeError, PrepareError, UnservedNodeError, failures
 from oplet.model.reachability import entry_subgraphs
@@ -23,6 +23,9 @@ from oplet.runtime.execution.session import Session
 from oplet.runtime.memory.allocation import SegmentAllocation, allocate_own
 from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import BuiltinOperator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["allocate_first", "allocate_segment", "prepare_node", "prepare_or_defer", "propagate_shapes"]
 

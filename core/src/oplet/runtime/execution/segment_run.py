@@ -31,7 +31,7 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
         CancelledError: another thread called `cancel`.
         DeadlineError: the run took longer than `max_seconds`.
         InvokeError: a kernel failed.
-        UnforeseenShapeError: a node that absorbs others gives another shape than was known of it.
+        UnforeseenShapeError: a fused node's output has another shape than it was prepared for.
     """
     session = context.session
     meter, profiler = session.meter, session.profiler
@@ -59,7 +59,7 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
 
 
 def run_joined(context: KernelContext, segment: Segment) -> None:
-    """Call the one step into which a segment's nodes were fused, if it has any nodes; raises what `run_segment` raises."""
+    """Call the one step into which a segment's nodes were fused, if the segment has nodes; raises the errors of `run_segment`."""
     if segment.steps is None:
         return
     reasons = context.session.meter.reasons

@@ -53,7 +53,7 @@ class Runner(Protocol):
         """Run the subgraph."""
 
     def bind(self) -> Thunk:
-        """Return a thunk that runs the subgraph for a node that calls it, valid until the next resize or preparation."""
+        """Return a function that runs the subgraph for a node that calls it, valid until the next resize or preparation."""
 
     def restart(self) -> None:
         """Reset variables and the state of kernels to what they are after `allocate`."""
@@ -76,9 +76,9 @@ class RunMeter:
     """The `Meter` of an interpreter's runs: ends a run that was cancelled or is out of time, and refuses memory beyond the limits.
 
     Attributes:
-        reasons: why the run is to end, empty while it is not; a list, since the check between nodes is then cheap.
+        reasons: why the run must end; empty while it may go on (a list, as testing it between nodes is cheap).
         charge: counts memory that kernels allocate besides tensors against the limits.
-        keep: counts memory that outlives a node's run against the limits, and returns what subtracts it.
+        keep: counts memory that outlives a node's run against the limits, and returns a function that subtracts freed bytes.
         has_deadline: whether `max_seconds` is set.
     """
 
@@ -92,14 +92,14 @@ class RunMeter:
         self._outer: Meter | None = None
 
     def begin(self) -> None:
-        """Begin a run: reset what ended the run before, start the clock, and become this thread's meter."""
+        """Begin a run: clear the reasons that ended the run before, start the clock, and become this thread's meter."""
         self.reasons.clear()
         if self._seconds is not None:
             self._end = time.monotonic() + self._seconds
         self._outer = swap_meter(self)
 
     def end(self) -> None:
-        """End a run: restore the meter of the run, if any, in which a kernel has made this one."""
+        """End a run: restore this thread's previous meter, that of an outer run whose kernel ran this interpreter, if any."""
         swap_meter(self._outer)
         self._outer = None
 
@@ -108,7 +108,7 @@ class RunMeter:
         self.reasons.append("Client requested cancel during Invoke()")
 
     def check(self) -> None:
-        """Check whether the run is to end.
+        """Raise an error if the run must end.
 
         Raises:
             CancelledError: another thread called `stop`.
@@ -122,7 +122,7 @@ class RunMeter:
             )
 
     def foresee(self, seconds: float) -> None:
-        """Check whether the run is to end, or would be late after a call that takes so many seconds.
+        """Raise an error if the run must end, or would exceed its deadline after a call of so many seconds.
 
         Raises:
             CancelledError: another thread called `stop`.
@@ -143,7 +143,7 @@ class Session:
         model: the model.
         chains: by op and version, the kernels that may serve it, in order; `execution.fallback` adds them.
         subgraphs: the model's subgraphs, by index.
-        runners: what runs each subgraph: its executor, or its delegation.
+        runners: the runner of each subgraph: its executor, or its delegation.
         callees: each subgraph as the nodes that call it see it; empty until a kernel asks for one.
         num_threads: the number of threads that a kernel may use.
         default_delegates: whether kernels compute what LiteRT's default delegate computes (`Context.default_delegates`).
@@ -156,8 +156,8 @@ class Session:
         resources: state that outlives an invoke and has no tensor: resource variables, hash tables.
         limits: the limits of the interpreter.
         memory: the account of the bytes that are allocated.
-        inlined_model: the model with inlined nodes, as delegates see it, and how many composites that are; None until one asks.
-        meter: ends runs at a deadline or when they are cancelled; kernels' checkpoints ask it.
+        inlined_model: the model with inlined nodes, for delegates, and the number of inlined composites; None until first needed.
+        meter: ends runs at a deadline or when they are cancelled; kernels' checkpoints call it.
         max_while_iterations: the most iterations of one loop.
     """
 
@@ -202,7 +202,7 @@ class Session:
 
     @property  # no cached one, which would make all attributes of the session slower to read, at each run
     def resolver(self) -> OpResolver:
-        """The resolver, which finds the kernels for the nodes; plugins are imported when it is first asked for."""
+        """The resolver, which finds the kernels for the nodes; plugins are imported at its first use."""
         if self._found_resolver is None:
             self._found_resolver = self._resolver()
         return self._found_resolver
@@ -223,7 +223,7 @@ class Session:
         """Take the interpreter's lock for this thread, without waiting; reentrant. Every `lock` needs its `unlock`.
 
         Raises:
-            StateError: another thread has it.
+            StateError: another thread has the lock.
         """
         mine = get_ident()
         if self._owner != mine:
@@ -233,7 +233,7 @@ class Session:
         self._locked += 1
 
     def unlock(self) -> None:
-        """Give back the lock, once for each `lock`."""
+        """Release the lock, once for each `lock`."""
         self._locked -= 1
         if not self._locked:
             self._owner = None
@@ -243,7 +243,7 @@ class Session:
         """Check that no other thread has the lock.
 
         Raises:
-            StateError: one has.
+            StateError: another thread has the lock.
         """
         owner = self._owner
         if owner is not None and owner != get_ident():
@@ -348,7 +348,7 @@ class Session:
         """Check that a subgraph is not on the call stack.
 
         Raises:
-            EnsureError: it is; the message names the chain of calls.
+            EnsureError: the subgraph is on the stack; the message names the chain of calls.
         """
         active = self._active
         if subgraph in active:

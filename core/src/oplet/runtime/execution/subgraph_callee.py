@@ -22,7 +22,7 @@ __all__ = ["SubgraphCallee"]
 
 
 class SubgraphCallee(Callee):
-    """The `Callee` of a subgraph, for kernels of nodes that call it; `Session.runners` has what runs it."""
+    """The `Callee` of a subgraph, for kernels of nodes that call it; `Session.runners` has the subgraph's runner."""
 
     def __init__(self, session: Session, subgraph: Subgraph) -> None:
         self._session = session

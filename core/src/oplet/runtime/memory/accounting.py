@@ -48,7 +48,7 @@ class MemoryAccount:
         """Return the bytes of a tensor.
 
         Raises:
-            LimitError: they are more than `max_tensor_bytes`.
+            LimitError: the tensor has more than `max_tensor_bytes`.
         """
         nbytes = math.prod(tensor.shape) * tensor.dtype.itemsize
         if nbytes > self._most_of_one:
@@ -61,7 +61,7 @@ class MemoryAccount:
         """Count the array that a tensor is about to get against the limits, in place of the one that it has.
 
         Raises:
-            LimitError: it is more than `max_tensor_bytes`, or all together are more than `max_arena_bytes`.
+            LimitError: the array exceeds `max_tensor_bytes`, or all memory together exceeds `max_arena_bytes`.
         """
         nbytes = self.check_tensor(tensor)
         self.release(tensor)
@@ -78,7 +78,7 @@ class MemoryAccount:
             zeroed: whether the values are 0; they are undefined otherwise.
 
         Raises:
-            LimitError: it is more than is allowed, or than the machine has.
+            LimitError: the array exceeds the limits, or the memory of the machine.
         """
         self.charge_tensor(tensor)
         try:
@@ -135,10 +135,10 @@ class MemoryAccount:
         return self._total
 
     def take_over(self, other: MemoryAccount, owners: Mapping[Tensor | Node, Tensor | Node]) -> None:
-        """Count here what another interpreter of the same model had allocated, as this one takes it over.
+        """Count the memory that another interpreter of the same model had allocated, as this one takes it over.
 
         Args:
-            other: its account.
+            other: the other interpreter's account.
             owners: maps the other interpreter's tensors and nodes to this one's.
         """
         self._own = {owners.get(owner, owner): nbytes for owner, nbytes in other._own.items()}
@@ -160,7 +160,8 @@ class MemoryAccount:
             self._total += nbytes
 
     def keep(self, nbytes: int) -> Callable[[int], None]:
-        """Count bytes that outlive the run of a node (variables, tables, lists); return what subtracts bytes of them, in any thread.
+        """Count bytes that outlive the run of a node (variables, tables, lists); return a function that subtracts freed ones, in
+        any thread.
 
         Raises:
             LimitError: with them, the model would take more than `max_arena_bytes`.

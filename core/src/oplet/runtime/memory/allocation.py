@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Array, Tensor
@@ -18,6 +18,9 @@ from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.arena_planner import Lifetime, plan_arena
 from oplet.runtime.memory.arrays import aligned_bytes
 from oplet.runtime.subgraph import Request, Segment, Subgraph
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["SegmentAllocation", "allocate_own"]
 
@@ -123,7 +126,7 @@ class SegmentAllocation:
             arena_there: memory laid out by the same plan, to be used with the values in it; None for new memory.
 
         Raises:
-            LimitError: it is more than is allowed, or than the machine has.
+            LimitError: the memory exceeds the limits, or the memory of the machine.
         """
         requests = self._requests
         if offered:

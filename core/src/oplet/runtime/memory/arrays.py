@@ -39,7 +39,7 @@ def aligned_bytes(nbytes: int, *, zeroed: bool = True) -> NDArray[Any]:
         zeroed: whether the bytes are 0; they are undefined otherwise.
 
     Raises:
-        MemoryError: the machine has not that much.
+        MemoryError: the machine has not enough memory.
     """
     block = (np.zeros if zeroed else np.empty)(nbytes + ALIGNMENT, np.uint8)
     start = -address_of(block) % ALIGNMENT
@@ -54,8 +54,8 @@ def new_array(tensor: Tensor, *, zeroed: bool = True) -> Array:
         zeroed: whether the values are 0; they are undefined otherwise.
 
     Raises:
-        MemoryError: the machine has not that much.
-        ValueError: it is more than can be addressed.
+        MemoryError: the machine has not enough memory.
+        ValueError: the array is too large to be addressed.
     """
     shape, dtype = tensor.shape, tensor.dtype
     if dtype.hasobject:
@@ -80,8 +80,8 @@ def _advise() -> Callable[..., int] | None:
 
 
 def give_back_pages(array: NDArray[np.uint8]) -> int:
-    """Give the memory of a private array back to the system, but for the pages at its ends: it reads as 0 then, and takes memory again
-    where it is written. Returns the bytes that stay.
+    """Return the pages of a private array, except those at its ends, to the system: they read as 0, and are allocated again when written.
+    Return the number of bytes that were not released.
     """
     advise = _advise()
     first = address_of(array)
@@ -127,7 +127,7 @@ class Views:
         """Check that no view is alive.
 
         Raises:
-            ViewError: one is.
+            ViewError: a view is alive.
         """
         if self.handed_out:
             if self.any_alive():

@@ -41,7 +41,9 @@ def ensure_readable(context: Context, tensor: Tensor) -> None:
 
 
 def with_readable_inputs(context: Context, node: Node, thunk: Thunk) -> Thunk:
-    """Return a thunk that copies inputs that are newer in other delegates' buffers, then runs; the same one if there are none."""
+    """Return a function that first copies inputs that are newer in other delegates' buffers, then runs the node; `thunk` itself without
+    such inputs.
+    """
     foreign: list[Tensor] = []
     for tensor in node.inputs:
         if tensor is not None and tensor.delegate is not None and tensor.delegate is not node.delegate:

@@ -18,10 +18,10 @@ _LARGE = 1 << 16
 
 
 def let_go(subgraph: Subgraph, node: Node, position: int, readers_of: Callable[[Tensor], Sequence[Node]]) -> None:
-    """Release large computed constants that the node is the last to read, if every reader was folded (run ahead) or keeps what it
-    made of them (`Node.cached`). They are computed again if they are still read.
+    """Release large computed constants whose last reader is this node, if every reader was folded (run ahead) or caches what it made of
+    them (`Node.cached`). They are computed again if they are read again.
 
-    Constants that kernels in C or delegates read stay, as their addresses may be in use.
+    Constants that kernels in C or delegates read are not released, as their addresses may be in use.
 
     Args:
         subgraph: the subgraph.

@@ -52,12 +52,12 @@ _CONSTANT, _DYNAMIC, _PERSISTENT = Allocation.CONSTANT, Allocation.DYNAMIC, Allo
 
 
 class Left(Row):
-    """What a dropped interpreter leaves to the next one of its model: a plan, prepared and bound.
+    """A prepared and bound plan that an ended interpreter leaves to the next interpreter of the same model.
 
     Attributes:
         plan: a `BoundPlan`, or a `StoredPlan` from disk; its `discard` frees it, where no interpreter takes it over.
-        nbytes: the bytes of memory that the plan keeps from being freed.
-        since: when the plan was left, on the clock of `time.monotonic`.
+        nbytes: the bytes of memory that the plan occupies.
+        since: when the plan was left, in seconds of `time.monotonic`.
         closed: whether its interpreter was closed.
     """
 
@@ -83,7 +83,7 @@ class BoundPlan(Row):
     resources: dict[Any, Any]
 
     def fits(self, subgraph: Subgraph) -> bool:
-        """Return whether a subgraph of the same model has inputs of the shapes and types that the plan was prepared for."""
+        """Return whether a subgraph's inputs have the shapes and types that the plan was prepared for."""
         theirs = self.subgraph.tensors
         mine = subgraph.tensors
         return len(mine) == len(theirs) and all(
@@ -91,7 +91,7 @@ class BoundPlan(Row):
         )
 
     def adopt(self, subgraph: Subgraph, memory: MemoryAccount) -> None:
-        """Give the plan to a new interpreter's subgraph, whose nodes and tensors take over what the plan's have.
+        """Hand the plan to a new interpreter's subgraph: its nodes and tensors take over the state of the plan's.
 
         The thunks stay bound to the nodes and tensors of the interpreter that bound them, the plan's *origin*, whose arrays are the same.
         """
@@ -160,7 +160,7 @@ def remember_plan(
     *,
     closed: bool = False,
 ) -> bool:
-    """Keep what an ending interpreter has bound (arrays, thunks) for the next one of its model; return False if that cannot be.
+    """Keep the bound plan (arrays, thunks) of an ending interpreter for the next one of its model; return False if impossible.
 
     Args:
         key: the settings that the plan depends on; objects in it are compared by identity or value, and kept alive.
@@ -168,7 +168,7 @@ def remember_plan(
         subgraph: its only subgraph.
         memory: its memory account.
         resources: the resources of its session.
-        closed: whether the interpreter is closed, and not just dropped: the arena's memory then goes back to the system.
+        closed: whether the interpreter is closed (not just dropped): the arena's memory is then returned to the system.
     """
     if not may_leave(model) or not is_plain(subgraph, resources):
         return False
@@ -191,7 +191,7 @@ def may_leave(model: Model) -> bool:
 
 
 def leave(model: Model, key: Hashable, left: Left) -> None:
-    """Keep a plan (memory and thunks that an interpreter leaves) under a model and key, in place of an earlier one."""
+    """Store a plan (memory and thunks of an ended interpreter) under a model and key, replacing an earlier one."""
     with _lock:
         dropped = _expired(left.since)
         before = _plans.pop((model.shared_values, key), None)

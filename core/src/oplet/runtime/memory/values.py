@@ -98,7 +98,7 @@ def check_strict(tensor: Tensor, shape: tuple[int, ...]) -> None:
     """Check that a shape differs from the tensor's only in dimensions that are -1 in its `shape_signature`.
 
     Raises:
-        StateError: it differs in others, or in rank.
+        StateError: the shape differs in other dimensions, or in rank.
     """
     signature = tensor.shape_signature
     if len(shape) != len(signature):
@@ -145,7 +145,7 @@ def variables_of(resources: Mapping[Any, Any]) -> dict[str, HeldVariable]:
 
 
 class Variables:
-    """The variables of an interpreter; a base of `Interpreter`, which has its runtime in `_runtime`."""
+    """Access to the variables of an interpreter; a base class of `Interpreter`, which has its runtime in `_runtime`."""
 
     _runtime: Any
 
@@ -163,14 +163,14 @@ class Variables:
     def get_variables(self) -> dict[str, NDArray[Any]]:
         """Return copies of the model's resource variables (VAR_HANDLE) by name; those that nothing was assigned to are left out.
 
-        What a training signature has learnt is in them. Tensors that are variables are no resources: `get_tensor` reads them.
+        They hold what a training signature has learnt. Variable tensors are not included; `get_tensor` reads them.
         """
         self._runtime.ensure_idle()
         held = variables_of(self._runtime.session.resources)
         return {name: np.array(each.value) for name, each in held.items() if each.value is not None}
 
     def set_variables(self, values: Mapping[str, Any]) -> None:
-        """Set resource variables, as those that `get_variables` returned: the model goes on from there.
+        """Set resource variables to values that `get_variables` returned, so that the model continues from there.
 
         Args:
             values: an array for each name, of the type and shape of the variable's value if it has one.

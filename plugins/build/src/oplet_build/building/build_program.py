@@ -21,11 +21,11 @@ __all__ = ["BuiltProgram", "build_program"]
 
 @dataclass
 class BuiltProgram(BuiltWheel):
-    """A wheel or program, with the core, that was built.
+    """A built wheel or program that includes the trimmed core.
 
     Attributes:
         path: the wheel or the program.
-        cut: the package of kernels that was made for it.
+        cut: the package of kernels that was extracted for it.
         payload: the contents of the wheel or program.
     """
 
@@ -75,19 +75,18 @@ def build_program(
         output: the folder to write into, or a file that ends in .pyz.
         pyz: make a program of one file rather than a wheel; an output that ends in .pyz implies it.
         with_models: include the models.
-        ops: more ops, each by its name alone or with versions: "CONV_2D:1-5".
-        all_codes: include each operator code in the models' tables, also if no node uses it.
+        ops: further ops to include, "CONV_2D" or with versions "CONV_2D:1-5".
+        all_codes: include ops that are in the models' operator codes but that no node uses.
         types: let kernels accept only tensor types that these models use.
         version: the version of the wheel or program.
         keep_comments: copy the kernels' modules unchanged.
         interpreter: the Python interpreter in a program's first line (#!), "" for no such line.
         bytecode: include compiled modules in a program.
-        plugins: the plugins to cut from; by default those that are installed.
-        prefer: plugins to take first where several have kernels for an op: names, or a mapping of op names to names.
+        plugins: the plugins to extract kernels from; by default all installed ones.
+        prefer: plugins to take where several have kernels for an op: names, or a mapping of op names to names.
 
     Raises:
-        BuildError: the name or version cannot be used, a package cannot be cut, hatchling is missing, or a model cannot be
-            included.
+        BuildError: the name or version is invalid, kernels cannot be extracted, hatchling is missing, or a model cannot be included.
         OpNotFoundError, UnresolvedOpError: no installed package has a kernel for an op of the models.
     """
     opened = [each if isinstance(each, Model) else Model.open(each) for each in models]

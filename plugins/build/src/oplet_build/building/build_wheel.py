@@ -23,11 +23,11 @@ Prefer = str | Iterable[str] | Mapping[str, str] | Preference | None
 
 @dataclass
 class BuiltWheel:
-    """A wheel that was built.
+    """A built wheel.
 
     Attributes:
         path: the wheel.
-        cut: the package of kernels that is in it.
+        cut: the package of extracted kernels that is in it.
     """
 
     path: Path
@@ -78,25 +78,24 @@ def build_wheel(
     plugins: PluginManager | None = None,
     prefer: Prefer = None,
 ) -> BuiltWheel:
-    """Build a wheel that holds only the kernels that these models need, cut out of the installed op packages.
+    """Build a wheel that holds only the kernels that these models need, extracted from the installed op packages.
 
-    With oplet and this wheel alone the models run, and any other op is unresolved.
+    The models run with oplet and this wheel alone; other ops have no kernel then.
 
     Args:
         models: the models.
-        name: what Python imports; pip calls it the same, with "-" for "_".
+        name: the package's name in Python; its pip name has "-" for "_".
         directory: the folder to write the wheel into.
-        ops: more ops, each by its name alone or with versions: "CONV_2D:1-5".
-        all_codes: include each operator code in the models' tables, also if no node uses it.
+        ops: further ops to include, "CONV_2D" or with versions "CONV_2D:1-5".
+        all_codes: include ops that are in the models' operator codes but that no node uses.
         types: let kernels accept only tensor types that these models use.
         version: the wheel's version.
         keep_comments: copy needed modules unchanged; by default only their needed statements are kept, without comments.
-        plugins: the plugins to cut from; by default those that are installed.
-        prefer: plugins to take first where several have kernels for an op, whatever they require: names, or a mapping of op names
-            to names.
+        plugins: the plugins to extract kernels from; by default all installed ones.
+        prefer: plugins to take where several have kernels for an op, whatever they require: names, or a mapping of op names to names.
 
     Raises:
-        BuildError: the name or version cannot be used, a package cannot be cut, or hatchling is missing.
+        BuildError: the name or version is invalid, kernels cannot be extracted, or hatchling is missing.
         OpNotFoundError, UnresolvedOpError: no installed package has a kernel for an op of the models.
     """
     opened = [each if isinstance(each, Model) else Model.open(each) for each in models]

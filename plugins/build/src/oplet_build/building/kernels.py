@@ -31,7 +31,7 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel for some versions of an op, and where its code is.
+    """A kernel for some versions of an op, and the place of its code.
 
     Attributes:
         op: the op's name.
@@ -43,7 +43,7 @@ class Kernel:
         by_hook: whether `attribute` is the plugin's hook `register_ops`, as the registration has no name of its own.
         distribution: the pip package of the kernel.
         composite: whether `op` is a composite's name.
-        fallback: whether it is only asked about nodes that the kernel before it declines (refuses to run).
+        fallback: whether it serves only nodes that the kernel before it declines.
         plugin: the plugin's name.
     """
 
@@ -74,12 +74,12 @@ class Kernel:
         return replace(self, min_version=first, max_version=last)
 
     def as_fallback(self, fallback: bool) -> Kernel:
-        """Return a copy that is asked first (False), or only about nodes that the kernel before it declined (True)."""
+        """Return a copy with this `fallback`: whether it serves only nodes that the kernel before it declines."""
         return replace(self, fallback=fallback)
 
 
 def kernel_of(need: OpNeed, version: int, entry: ResolverEntry, infos: Iterable[PluginInfo]) -> Kernel:
-    """Locate the code of the kernel that a plugin's resolver entry stands for, in one version of the op.
+    """Return the kernel, with the place of its code, of a plugin's resolver entry in one version of the op.
 
     Raises:
         BuildError: the entry comes from no installed package.

@@ -13,15 +13,17 @@ from oplet_build.building.error import BuildError
 
 __all__ = ["Package", "find_package", "is_library"]
 
+#: Source that mentions one of these reads annotations at run time.
+_ANNOTATION_READERS = re.compile(r"get_type_hints|__annotations__|singledispatch|get_annotations|\bsignature\(")
 _LIBRARY = re.compile(r".+\.(so(\.\d+)*|dylib|dll)")
 
 
 @dataclass
 class Package:
-    """A top-level package, or a module that stands alone.
+    """A top-level Python package, or a single-file module, with the paths of its files.
 
     Attributes:
-        name: what Python imports.
+        name: the name under which Python imports it.
         modules: the source file of each module by its full name; None for a folder without `__init__.py`.
         packages: names of the modules that are packages.
         data: files that are not Python, by their path from the package's folder, with "/"; shared libraries are among them.
@@ -39,6 +41,16 @@ class Package:
         """The source texts of all modules, joined to one."""
         files = (path for path in self.modules.values() if path is not None)
         return "\n".join(path.read_text(encoding="utf-8-sig", errors="replace") for path in files)
+
+    @cached_property
+    def reads_annotations(self) -> bool:
+        """Whether one of its modules reads annotations at run time, so that they must be kept."""
+        return _ANNOTATION_READERS.search(self.texts) is not None
+
+    @cached_property
+    def plain_classes(self) -> bool:
+        """Whether subclassing its classes has no side effects."""
+        return "__init_subclass__" not in self.texts and "metaclass" not in self.texts
 
     @property
     def libraries(self) -> list[str]:

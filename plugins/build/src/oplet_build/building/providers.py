@@ -26,13 +26,13 @@ __all__ = ["PassedOver", "ProviderChoice", "choose_providers", "indispensable_pr
 
 @dataclass(frozen=True)
 class PassedOver:
-    """A package whose kernel was not taken for an op, although it precedes the one that was.
+    """A package whose kernel was not taken for an op, although it precedes the package that was.
 
     Attributes:
         op: the op's name.
         provider: the package, with its version.
-        instead: the package that the op was taken from, with the version; "" if none serves what it would have served.
-        reason: why it was not taken: the rest of a sentence that begins with the package's name.
+        instead: the package that was taken, with its version; "" if no package was.
+        reason: why the package was not taken: the rest of a sentence that begins with its name.
         origin: the plugin and the op.
         preferable: the package's name if the option --prefer would make the build take it, else "".
     """
@@ -45,7 +45,7 @@ class PassedOver:
     preferable: str = ""
 
     def as_dict(self) -> dict[str, str]:
-        """Return a dictionary of it, for JSON."""
+        """Return the fields as a dictionary, for JSON."""
         return {"op": self.op, "package": self.provider, "instead": self.instead, "reason": self.reason}
 
 
@@ -69,8 +69,8 @@ class ProviderChoice:
     """The packages and kernels that a build takes for its ops.
 
     Attributes:
-        kernels: the kernels; a `fallback` comes after the kernels that are asked before it.
-        entries: the resolver's entries for these kernels, one for each version, in the order in which they are asked.
+        kernels: the kernels, each `fallback` after the kernels that precede it.
+        entries: the resolver's entries of these kernels, one for each version, in order of precedence.
         passed_over: the packages that precede those taken, and why they were not taken.
     """
 
@@ -109,21 +109,21 @@ def choose_providers(
     refused: Mapping[Origin, str] | None = None,
     costly: Iterable[Origin] = (),
 ) -> ProviderChoice:
-    """Choose the package that each op is cut from, in each version that is needed.
+    """Choose the package from which each op is extracted, in each version that is needed.
 
-    Composites that no plugin serves are left out: they run as their decomposition.
+    Composites without a kernel are left out: they run as their decomposition.
 
     Args:
         needs: the ops.
         plugins: the plugins that may have kernels for them.
-        prefer: plugins to take first where several have kernels for an op, whatever they require.
-        refused: kernels that cannot be cut, as op and plugin, with the reasons.
-        costly: kernels to take, as op and plugin, although their packages require more than later ones'.
+        prefer: plugins to take where several have kernels for an op, whatever they require.
+        refused: kernels (op and plugin) that cannot be extracted, with the reasons.
+        costly: kernels (op and plugin) to take although their packages have more requirements than others with the op.
 
     Raises:
-        OpNotFoundError, UnresolvedOpError: nothing has a kernel for an op in a version that is needed.
+        OpNotFoundError, UnresolvedOpError: no package has a kernel for an op in a needed version.
         OpConflictError: several plugins have kernels for an op, and no preference decides.
-        BuildError: no kernel of an op can be cut.
+        BuildError: no kernel of an op can be extracted.
     """
     infos = plugins.plugins()
     # Earlier builds are left out: the packages that they were cut from are the source. So are drafts, unfinished kernels.
@@ -254,12 +254,12 @@ class _ProviderChooser:
 def indispensable_providers(
     models: Sequence[Model], choice: ProviderChoice, again: Callable[[Iterable[Origin]], ProviderChoice], installed: OpResolver
 ) -> set[Origin]:
-    """Return kernels (op and plugin) that were passed over for requirements, but without which a model cannot be prepared.
+    """Return kernels (op and plugin) that were not taken because of their requirements, but without which a model cannot be prepared.
 
     Args:
         models: the models of the build.
         choice: the chosen providers.
-        again: chooses anew, with the given kernels taken whatever their packages require.
+        again: repeats the choice, taking the given kernels whatever their packages require.
         installed: a resolver of all plugins; models that it cannot prepare either are ignored.
     """
     passed_for_requirements = {each.origin for each in choice.passed_over if each.preferable}

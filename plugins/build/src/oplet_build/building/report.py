@@ -33,7 +33,7 @@ from oplet_tools.running.pictures import PICTURES_NEED
 
 __all__ = ["BeforeAfter", "Report", "make_report"]
 
-_ROUNDS = 5
+_ROUNDS = 3
 _TIMEOUT = 120
 #: Packages that running a model takes in a build alone, so that they do not count as what it saves.
 _OF_BUILDS = ("oplet_build",)
@@ -99,7 +99,7 @@ class BeforeAfter:
 
 @dataclass
 class Report:
-    """Savings of a build, as numbers for the installed packages (before) and for the build (after).
+    """Savings of a build: sizes and times of the installed packages (before) and of the build (after).
 
     Attributes:
         kept: names of the ops in the build.
@@ -110,7 +110,7 @@ class Report:
         core_bytes: the bytes of these modules' files; None if the build has no core.
         import_seconds: seconds to import the kernels (with the core: oplet and the kernels), without numpy; None if not measured.
         answer_seconds: seconds from process start to the first model's outputs; None if not measured, or for no program.
-        compared: a sentence that says what the times compare; "" if none were measured.
+        compared: a sentence that says which runs the times compare; "" without times.
         needs: a sentence that says what a build with the core requires; "" for kernels alone, which require oplet.
         notes: sentences on what could not be measured.
     """
@@ -128,7 +128,7 @@ class Report:
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a dictionary of the report, for JSON; without what was not measured."""
+        """Return the report as a dictionary, for JSON, without quantities that were not measured."""
         result = {name: value for name, value in asdict(self).items() if value is not None}
         for name, value in vars(self).items():
             if isinstance(value, BeforeAfter):
@@ -136,7 +136,7 @@ class Report:
         return result
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Return the rows of a table: what is counted, before, after, ratio."""
+        """Return the report as rows of a table: quantity, before, after, ratio."""
         ops = BeforeAfter(len(self.kept) + len(self.dropped), len(self.kept))
         counted: list[tuple[str, BeforeAfter | None]] = [
             ("ops", ops),
@@ -160,14 +160,14 @@ def make_report(
     timing: bool = True,
     progress: Callable[[str, float], None] | None = None,
 ) -> Report:
-    """Compare a build with the installed packages that it was cut out of.
+    """Compare a build with the installed packages that it was extracted from.
 
     Args:
         built: the build.
-        plugins: the plugins that it was cut out of.
+        plugins: the plugins that it was extracted from.
         model: the file of its first model, which both the program and the installed oplet run; None to leave that time out.
         timing: also measure times, in separate processes.
-        progress: called with what is measured, and the part of that which is done, 0 to 1.
+        progress: called with the name of a measurement, and the fraction of it that is done, 0 to 1.
     """
     tell = progress or (lambda what, part: None)
     cut = built.cut

@@ -22,7 +22,7 @@ __all__ = ["Problem", "check_installed", "check_models"]
 
 @dataclass(frozen=True)
 class Problem:
-    """A difference from the lock file.
+    """A difference between a lock file and the models or installed packages.
 
     Attributes:
         kind: what differs: for models "op", "version" or "type"; for installed packages "oplet", "api", "missing", "version",
@@ -42,15 +42,15 @@ class Problem:
     node: int = -1
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a dictionary of it, for JSON."""
+        """Return the fields as a dictionary, for JSON."""
         return asdict(self)
 
 
 def check_models(lock: Lock, models: Iterable[Model], *, all_codes: bool = False) -> list[Problem]:
-    """Return what models need and the lock lacks: for each op, version and type the first node that needs it.
+    """Return what models need that the lock does not have: for each op, version and type, the first node that needs it.
 
     Raises:
-        ModelError: a model breaks a rule of the format.
+        ModelError: a model is invalid.
     """
     versions: dict[Key, set[int]] = {}
     types: dict[Key, set[TensorType]] = {}
@@ -85,7 +85,7 @@ def _lacking(need: NodeNeed, versions: set[int] | None, types: set[TensorType] |
 
 
 def check_installed(lock: Lock, plugins: PluginManager | None = None, prefer: Iterable[str] | None = None) -> list[Problem]:
-    """Return how the installed distributions differ from those of the lock.
+    """Return the differences between the installed distributions and those in the lock.
 
     Args:
         plugins: if given, also check whether another package's kernel would now run an op; None to leave that out.

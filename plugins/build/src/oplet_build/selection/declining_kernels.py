@@ -22,7 +22,7 @@ _IMPORT = re.compile(r"^[ \t]*import\s+([^\n]*)", re.MULTILINE)
 
 
 def may_decline(entry: ResolverEntry) -> bool:
-    """Return whether a kernel may decline (refuse) nodes, which then go to the next package with a kernel for the op.
+    """Return whether a kernel may decline nodes, which then go to the next package with a kernel for the op.
 
     It may if its module, or a module of the same package that it imports, mentions declining by name (`decline`, `TypeLimit`
     ...). If these modules are unknown or cannot be read, or if the registration is an object, all modules of the package count.

@@ -20,7 +20,7 @@ _GROUP = "oplet"
 
 
 class FingerprintError(OpletError, ValueError):
-    """The files of a distribution cannot be found."""
+    """The files of a distribution cannot be found, so they cannot be hashed."""
 
 
 class Installed(NamedTuple):

@@ -39,7 +39,7 @@ class LockedOp:
         types: the tensor types that the models' nodes read and write, ascending; empty if any is allowed.
         distribution: the package that has the kernel.
         composite: whether the name is a composite's.
-        fallback: whether this kernel is only asked about nodes that another one declines (refuses to run).
+        fallback: whether this kernel serves only nodes that another one declines.
         library: the name of the compiled library that the kernel calls, "" if it calls none.
         library_hash: "sha256:..." of that library.
     """
@@ -181,7 +181,7 @@ def _type(name: Any) -> TensorType:
 
 
 def lock_of(served: Sequence[ServedOp], models: Iterable[Model]) -> Lock:
-    """Make a lock of the ops and of the packages that have kernels for them now.
+    """Return a lock of the ops, with the installed packages that have kernels for them.
 
     Args:
         served: the ops with their providers.
@@ -227,7 +227,7 @@ def hash_of(library: str) -> str:
     """Return the SHA-256 of a compiled library's file, as "sha256:" and hexadecimal digits.
 
     Raises:
-        LockError: it cannot be read.
+        LockError: the file cannot be read.
     """
     try:
         return f"sha256:{hashlib.sha256(read_file(library)).hexdigest()}"

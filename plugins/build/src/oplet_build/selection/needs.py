@@ -29,11 +29,11 @@ Key = tuple[str, bool, bool]
 
 
 class SelectionError(OpletError, ValueError):
-    """An op that was requested by name cannot be selected."""
+    """An op that was requested by name is unknown or cannot be selected."""
 
 
 class Use(NamedTuple):
-    """How a node uses an op: types and sparsity of its inputs, on which the code that a kernel needs may depend.
+    """The types and sparsity of a node's inputs, on which the code that its kernel needs may depend.
 
     Attributes:
         inputs: the type of each input, None for an omitted optional input.
@@ -45,14 +45,14 @@ class Use(NamedTuple):
 
 
 class NodeNeed(NamedTuple):
-    """What one node needs: an op, in a version, for some tensor types.
+    """An op, in a version and for some tensor types, that one node needs.
 
     Attributes:
         subgraph: the index of its subgraph.
         node: the node's index.
         name: the op's name.
         custom: whether it is a custom op.
-        version: the version that the model asks for.
+        version: the version of the op in the model.
         types: the types of the tensors that the node reads and writes.
         use: how the node uses the op.
         composite: whether the name is a composite's. A composite's node has two needs: the composite, for which no kernel need
@@ -76,7 +76,7 @@ class NodeNeed(NamedTuple):
 
 @dataclass(frozen=True)
 class OpNeed:
-    """An op that models need.
+    """An op that models need, with versions and tensor types.
 
     Attributes:
         name: the built-in operator's name, or the custom op's.
@@ -165,7 +165,7 @@ def needs_of(
 
 
 def node_needs(model: Model, *, all_codes: bool = False) -> Iterator[NodeNeed]:
-    """Yield what each node of the subgraphs that can run needs, in order.
+    """Yield the ops that the nodes of the subgraphs that can run need, in order.
 
     Args:
         all_codes: include the nodes of all subgraphs.

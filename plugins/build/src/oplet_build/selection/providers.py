@@ -38,9 +38,9 @@ class ServedOp(NamedTuple):
     """An op that models need, with the kernels for it (as entries of the plugins' resolver).
 
     Attributes:
-        need: the op and what is needed of it.
-        entries: the kernels that are asked first, in ascending ranges of needed versions.
-        fallbacks: the kernels asked about nodes that those of `entries` decline, then those after these, and so on.
+        need: the op with the needed versions and types.
+        entries: the kernels that are tried first, in ascending ranges of needed versions.
+        fallbacks: the kernels that are tried, in this order, for nodes that those of `entries` decline.
     """
 
     need: OpNeed
@@ -56,11 +56,11 @@ class ServedOp(NamedTuple):
 def find_providers(
     needs: Iterable[OpNeed], plugins: PluginManager, *, load: bool = True, prefer: Iterable[str] | None = None
 ) -> list[ServedOp]:
-    """Find the kernel that an interpreter with these plugins takes for each op; composites without one are left out.
+    """Find the kernel that an interpreter with these plugins takes for each op; composites without a kernel are left out.
 
     Args:
-        load: import each kernel, so that broken ones are reported now.
-        prefer: plugins to take first where several have kernels for an op.
+        load: import each kernel, so that broken ones raise errors now.
+        prefer: plugins to take where several have kernels for an op.
 
     Raises:
         MissingOpsError: some ops have no kernel; the message names all of them.
@@ -128,10 +128,10 @@ def _same(a: ResolverEntry, b: ResolverEntry) -> bool:
 
 
 def kernel_path(entry: ResolverEntry) -> str:
-    """Return where an entry's registration can be imported from, as "module:NAME".
+    """Return the "module:NAME" from which an entry's registration can be imported.
 
     Raises:
-        SelectionError: it is an object without a name in any module of its package.
+        SelectionError: the registration is bound to no name in a module of its package.
     """
     target = entry.target
     if isinstance(target, str):

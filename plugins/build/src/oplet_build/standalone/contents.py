@@ -35,7 +35,7 @@ class AppModel:
 
 @dataclass(frozen=True)
 class AppContents:
-    """Description of a program.
+    """Description of a built program: its models and requirements.
 
     Attributes:
         name: the program's name.

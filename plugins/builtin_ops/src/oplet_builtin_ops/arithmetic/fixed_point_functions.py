@@ -5,18 +5,21 @@ A number with n integer bits is an int32 that counts steps of 2**(n - 31).
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.kernels.fixed_point import rounding_divide_by_pot
 from oplet.kernels.fixed_point import saturating_rounding_doubling_high_mul as product
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Int32s = NDArray[np.int32]
+    Int64s = NDArray[np.int64]
+
 __all__ = ["exp_on_negative_values", "inverse_square_root", "logarithm", "reciprocal"]
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 _ONE: Final = 2**31 - 1
 #: The most numbers for which scalars are faster than an array.
@@ -41,7 +44,7 @@ def _exp_below_zero(a: Int32s) -> Int32s:
 
 
 def exp_on_negative_values(x: Int32s, integer_bits: int) -> Int32s:
-    """Compute exp(x) in steps of 2**-31 for x <= 0 in steps of 2**(integer_bits - 31); `integer_bits` is at most 5."""
+    """Compute exp(x) in fixed point for x <= 0: x has `integer_bits` (at most 5) integer bits, the results have 31 fraction bits."""
     fraction_bits = 31 - integer_bits
     quarter = np.int64(1) << (fraction_bits - 2)
     wide = x.astype(np.int64)
@@ -77,7 +80,7 @@ def _product(a: Any, b: Any) -> Any:
 def reciprocal(x: Int64s, integer_bits: int) -> tuple[Int64s, Int64s]:
     """Compute 1 / x = mantissa * 2**-bits for x > 0, unsigned 32-bit numbers of `integer_bits` integer bits.
 
-    Return the mantissas, in steps of 2**-31, and `bits`, by how many bits x is longer than 1.
+    Return the mantissas, with 31 fraction bits, and the exponents `bits`, the number of bits by which x is longer than 1.
     """
     if x.size <= _FEW:
         # One row is the usual case, and arrays of a few elements cost as much as long ones.
@@ -93,7 +96,7 @@ def reciprocal(x: Int64s, integer_bits: int) -> tuple[Int64s, Int64s]:
 def inverse_square_root(x: NDArray[Any]) -> tuple[Int32s, Int64s]:
     """Compute 1 / sqrt(x) of int32 x >= 0 as multiplier * 2**(shift - 31); return (multiplier, shift).
 
-    x = 0 and x = 1 give the largest number below 1.
+    For x = 0 and x = 1 the result is the largest number below 1.
     """
     wide = np.asarray(x, np.int64)
     if 0 < wide.size <= _FEW:
@@ -122,7 +125,7 @@ def _inverse_square_root(x: Any) -> tuple[Any, Any]:
 
 
 def logarithm(x: Int64s) -> Int64s:
-    """Compute the natural logarithm of numbers >= 1 in steps of 2**-19; the results are in steps of 2**-26."""
+    """Compute the natural logarithm in fixed point of numbers >= 1 with 19 fraction bits; the results have 26 fraction bits."""
     if x.size > _FEW:
         return np.asarray(_logarithm(x))
     return np.array([_logarithm(value) for value in x.ravel().tolist()], np.int64).reshape(x.shape)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.kernels.activations import CLAMPS, float_activation_range
 from oplet.kernels.fixed_point import clip
 from oplet.schema.enums import ActivationFunctionType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["apply_activation"]
 

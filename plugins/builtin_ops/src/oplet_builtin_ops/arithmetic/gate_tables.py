@@ -79,7 +79,7 @@ def _reciprocal_of_mean(a: Int64s) -> Int64s:
 
 @functools.cache
 def logistic_table(integer_bits: int = 3) -> NDArray[np.int64]:
-    """Return 1 / (1 + exp(-x)) in steps of 2**-15 for all int16 x, ascending, which count steps of 2**(integer_bits - 15)."""
+    """Return a table of 1 / (1 + exp(-x)) in steps of 2**-15 for all int16 n, ascending, where x = n * 2**(integer_bits - 15)."""
     x = np.arange(LOWEST, 32768, dtype=np.int64)
     positive = _shift_left(_reciprocal_of_mean(_exp(-np.abs(x), integer_bits)), 1)
     table = np.where(x > 0, positive, _ONE - positive)
@@ -90,7 +90,7 @@ def logistic_table(integer_bits: int = 3) -> NDArray[np.int64]:
 
 @functools.cache
 def tanh_table(integer_bits: int) -> NDArray[np.int64]:
-    """Return tanh(x) in steps of 2**-15 for all int16 x, ascending, which count steps of 2**(integer_bits - 15)."""
+    """Return a table of tanh(x) in steps of 2**-15 for all int16 n, ascending, where x = n * 2**(integer_bits - 15)."""
     x = np.arange(LOWEST, 32768, dtype=np.int64)
     # The same bits with one more integer bit are twice the number.
     magnitude = _shift_left(_reciprocal_of_mean(_exp(-np.abs(x), integer_bits + 1)) - (1 << 13), 2)

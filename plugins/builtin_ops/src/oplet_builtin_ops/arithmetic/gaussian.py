@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.kernels.arrays import Array, Thunk
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["bind_gelu", "bind_gelu_approximate", "gelu", "gelu_approximate", "half_table"]
 

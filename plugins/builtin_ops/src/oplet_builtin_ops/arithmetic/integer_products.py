@@ -7,9 +7,9 @@ Numerics: MatrixBatchVectorMultiplyAccumulate in tflite/kernels/internal/referen
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from oplet import Node, Tensor
 from oplet.kernels.arrays import Array
@@ -17,6 +17,9 @@ from oplet.kernels.fixed_point import multiply_by_quantized_multiplier
 from oplet_builtin_ops.layers.program import Call, convert
 from oplet_builtin_ops.layers.quantized_layer import exact_type
 from oplet_builtin_ops.recurrent.recurrent_products import stacked
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["IntegerProduct", "rescale_calls", "shift_calls"]
 
@@ -30,7 +33,7 @@ def shift_calls(values: Array, exponents: ArrayLike, spare: Array) -> list[Call]
 
     Args:
         values: int64.
-        exponents: 0 or more; they broadcast to the values.
+        exponents: integers of 0 or more that broadcast to the values.
         spare: scratch of the shape and type of the values.
     """
     amounts = np.asarray(exponents, np.int64)
@@ -56,8 +59,8 @@ def rescale_calls(values: Array, multipliers: ArrayLike, shifts: ArrayLike, spar
     """Return numpy calls that compute values * multipliers * 2**(shifts - 31) in place, rounded after each of the two steps.
 
     Args:
-        values: int64, that fit int32.
-        multipliers: they broadcast to the values, as do the shifts.
+        values: int64 numbers within int32.
+        multipliers: fixed-point factors that broadcast to the values, as do the shifts.
         shifts: above zero for a shift to the left.
         spare: scratch of the shape and type of the values.
     """
@@ -107,11 +110,11 @@ class IntegerProduct:
 
     @property
     def columns(self) -> int:
-        """Number of values in each row of the result: the gates' matrices side by side."""
+        """The number of values in each row of the result: the gates' matrices side by side."""
         return len(self.bias)
 
     def calls(self, source: Array, target: Array) -> list[Call]:
-        """Return numpy calls that compute `target` (count, columns), int64, from `source` (count, depth), of any integer type."""
+        """Return numpy calls (function, arguments): `target`, int64 (count, columns), from `source`, integers (count, depth)."""
         if not target.size:
             return []
         dtype = self.transposed.dtype

@@ -7,14 +7,16 @@ tflite/kernels/internal/common.h (LUTPopulate, LUTLookup).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip, quantized_range
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "LookupRule",
@@ -28,7 +30,7 @@ __all__ = [
 ]
 
 #: A function from a quantized op's input values to its output values, both int64.
-LookupRule = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+LookupRule = Callable[[Array], Array]
 
 #: The least size for which bytes.translate is faster than np.take, which widens each index to 64 bits.
 _TRANSLATE_FROM: Final = 4096
@@ -52,7 +54,7 @@ def every_value(type: TensorType) -> NDArray[np.int64]:
 
 
 def lookup_table(source: TensorType, target: TensorType, rule: LookupRule) -> Array:
-    """Apply `rule` to every value of the integer type `source`; return the results, saturated to `target`, as a table."""
+    """Return a look-up table: the results of `rule` for every value of integer type `source`, saturated to type `target`."""
     low, high = quantized_range(target)
     return np.asarray(np.clip(rule(every_value(source)), low, high), _DTYPES[target])
 
@@ -83,7 +85,7 @@ def lookup(table: Array, source: Array, output: Array) -> Thunk:
 
 
 def refuse_below(source: Tensor, lowest: int) -> None:
-    """Raise the error of SQRT or RSQRT for an input that holds `lowest`, below its zero point: it means a negative number."""
+    """Raise the error for an input of SQRT or RSQRT with the value `lowest`, which is below the zero point, so negative."""
     ensure(False, f"{source} holds {lowest}, below its zero point {source.zero_point}: negative numbers have no root.")
 
 
@@ -152,7 +154,7 @@ def interpolation_table(
 ) -> NDArray[np.int16]:
     """Sample `function` at 513 points, for an int16 op that computes it by `interpolate`.
 
-    Each sample but the last is lowered by half of what interpolation would be too large midway to the next sample.
+    Each sample but the last is lowered by half of the error that linear interpolation has midway to the next sample.
 
     Args:
         function: from real values to real values, both of type `dtype`.

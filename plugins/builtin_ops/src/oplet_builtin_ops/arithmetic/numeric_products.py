@@ -16,7 +16,7 @@ _HALVES = (TensorType.FLOAT16, TensorType.BFLOAT16)
 def product_type(left: np.dtype, right: np.dtype, output: TensorType, depth: int) -> TensorType:
     """Choose the type in which a product of depth `depth` is multiplied and accumulated.
 
-    Integers go through floats if all sums are exact there; otherwise they wrap around as the output does. Sums of an output of
+    Integers are multiplied as floats if all sums are exact; otherwise in the output's type, and wrap around. Sums of an output of
     float16 or bfloat16 are float32.
     """
     if left.kind in "iu" and right.kind in "iu":

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Quantization, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Shape
 from oplet.kernels.fixed_point import ensure_scale, quantized_range
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["channel_parameters", "ensure_quantized", "wraps_large_values"]
 
@@ -18,7 +20,7 @@ def ensure_quantized(*tensors: Tensor) -> None:
     """Check that each tensor has a finite positive scale, and a zero point that its type can hold.
 
     Raises:
-        EnsureError: one has no such scale or zero point.
+        EnsureError: a tensor has no such scale or zero point.
     """
     for tensor in tensors:
         ensure_scale(tensor)
@@ -59,7 +61,7 @@ def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32
 
 
 def wraps_large_values(type: TensorType, scales: NDArray[np.float32]) -> bool:
-    """Return whether quantizing a float beyond int32 yields the lowest int32 (before clamping to the type), as C++ casts do.
+    """Return whether a float beyond int32 is quantized to the lowest int32 (before clamping to the type), as C++ casts do.
 
     LiteRT's own kernels do that; XNNPACK, which computes 8-bit outputs unless a scale is subnormal, clamps.
     """

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Tensor
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip, multiply_by_quantized_multiplier, quantize_multiplier, rounding_divide_by_pot
 from oplet_builtin_ops.arithmetic.fixed_point_functions import exp_on_negative_values, logarithm, reciprocal
-from oplet_builtin_ops.arithmetic.lookup import interpolate, interpolation_table
-from oplet_builtin_ops.shaping.row_folds import fold_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Int64s = NDArray[np.int64]
 
 __all__ = ["LogSoftmax8", "Softmax8", "Softmax16", "distance_scaling", "fits_fixed_point"]
 
-Int64s = NDArray[np.int64]
 
 #: Integer bits of a scaled distance, and of the sum of exponentials.
 _DISTANCE_BITS: Final = 5
@@ -37,14 +38,14 @@ _LARGEST_SUM: Final = np.int64((1 << 31) - 1)
 
 
 def fits_fixed_point(source: Tensor, beta: float) -> bool:
-    """Return whether the 8-bit input's scale is large enough for `distance_scaling`: the factor to steps of 2**-26 is above 1."""
+    """Return whether the 8-bit input's scale is large enough for `distance_scaling`: the rescaling factor must be above 1."""
     return beta * source.scale * (1 << (31 - _DISTANCE_BITS)) > 1
 
 
 def distance_scaling(source: Tensor, beta: float) -> tuple[int, int, int]:
-    """Return (multiplier, shift, largest distance) for 8-bit distances from the row's maximum.
+    """Return (multiplier, shift, largest distance) to rescale 8-bit distances from a row's maximum in a fixed-point softmax.
 
-    The first two rescale distances to steps of 2**-26 (5 integer bits); beyond the third the exponential counts as 0.
+    Multiplier and shift rescale to steps of 2**-26 (5 integer bits); beyond the largest distance the exponential counts as 0.
     """
     real = min(beta * source.scale * (1 << (31 - _DISTANCE_BITS)), 2.0**31 - 1)
     multiplier, shift = quantize_multiplier(real)
@@ -72,6 +73,8 @@ class Softmax8:
         """Return a function that computes y = SOFTMAX(x); `largest` has one element per row, the other arrays are scratch of x's
         shape.
         """
+        from oplet_builtin_ops.shaping.row_folds import fold_rows  # here, as compiled kernels serve most
+
         bits = 8 * y.itemsize
         limits = np.iinfo(y.dtype)
         lowest, highest = np.array(limits.min, np.int64), np.array(limits.max, np.int64)
@@ -108,7 +111,7 @@ class LogSoftmax8:
 
     Attributes:
         summands: exp(-d) in steps of 2**-19 for the distances d from 0 to 255 from a row's largest value.
-        distances: -d, rescaled to steps of 2**-26; raised to `_LEAST_LOG` where it is too far below for any output.
+        distances: -d, rescaled to steps of 2**-26; at least `_LEAST_LOG`, which is below all outputs.
     """
 
     def __init__(self, source: Tensor) -> None:
@@ -122,6 +125,8 @@ class LogSoftmax8:
         """Return a function that computes y = LOG_SOFTMAX(x); `largest` has one element per row, the others are scratch of x's
         shape.
         """
+        from oplet_builtin_ops.shaping.row_folds import fold_rows  # here, as compiled kernels serve most
+
         octets, top = x.view(np.uint8), largest.view(np.uint8)
         info = np.iinfo(y.dtype)
         lowest, highest, bits = (np.array(value, np.int32) for value in (info.min, info.max, _LOG_STEP_BITS))
@@ -153,12 +158,16 @@ class LogSoftmax8:
 @functools.cache
 def _exponential_lines() -> NDArray[np.int16]:
     """Return the 513-sample interpolation table of exp on [-10, 0], in steps of 2**-15."""
+    from oplet_builtin_ops.arithmetic.lookup import interpolation_table
+
     return interpolation_table(np.exp, 10.0 / 65535, 32767, 2.0 / 65535, 0, np.float64)
 
 
 @functools.cache
 def _reciprocal_lines() -> NDArray[np.int16]:
     """Return the 513-sample interpolation table of 1 / (1 + x) on [0, 1], in steps of 2**-15."""
+    from oplet_builtin_ops.arithmetic.lookup import interpolation_table
+
     return interpolation_table(lambda x: 1 / (1 + x), 1.0 / 65535, -32768, 2.0 / 65535, 0, np.float64)
 
 
@@ -171,6 +180,8 @@ class Softmax16:
     """
 
     def __init__(self, source: Tensor, beta: float) -> None:
+        from oplet_builtin_ops.arithmetic.lookup import interpolate  # here, as few models have such numbers
+
         with np.errstate(all="ignore"):
             scale = float(np.float32(source.scale) * np.float32(beta))
         multiplier, shift = quantize_multiplier(scale / (10.0 / 65535.0))
@@ -183,6 +194,8 @@ class Softmax16:
         """Return a function that computes y = SOFTMAX(x); `largest` has one element per row, the other arrays are scratch of x's
         shape.
         """
+        from oplet_builtin_ops.shaping.row_folds import fold_rows  # here, as compiled kernels serve most
+
         words, top = x.view(np.uint16), largest.view(np.uint16)
         exponentials = self.exponentials
         lowest, highest = np.array(0, np.int64), np.array(32767, np.int64)
@@ -207,6 +220,8 @@ class Softmax16:
 
 def _reciprocal_int16(total: Int64s) -> tuple[Int64s, Any]:
     """Compute 1 / total of sums in steps of 2**-15; return (factor, right shift) by which exponentials become outputs."""
+    from oplet_builtin_ops.arithmetic.lookup import interpolate
+
     headroom = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
     shifted = ((total << np.maximum(headroom - 1, 0)) + (1 << 13)) >> 14
     places = np.clip(shifted - ((1 << 15) + (1 << 16)), -32768, 32767)

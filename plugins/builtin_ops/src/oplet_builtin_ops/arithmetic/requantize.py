@@ -84,7 +84,7 @@ class Requantizer(Requantization):
         Args:
             accumulators: floats with integer values, (rows, channels), contiguous.
             output: the same shape, of the quantized type, contiguous.
-            scratch: at least as many values; float64, or float32 if the accumulators are float64.
+            scratch: memory for at least as many values as the accumulators; float64, or float32 if the accumulators are float64.
             scaled: whether the accumulators are float64 products with the weights that `scaled` returns.
         """
         if not output.size:
@@ -155,10 +155,9 @@ class Requantizer(Requantization):
         return _Parts(others, filled, outputs[filled].astype(dtype), channels, few)
 
     def takes_scaled(self, dtype: np.dtype[Any]) -> bool:
-        """Return whether the weights may be multiplied by the output factors beforehand, so that accumulators come already
-        scaled.
+        """Return whether the weights may be multiplied by the output factors beforehand, so that sums come out already scaled.
 
-        All sums of such products are then multiples of a channel's unit that are exact in float64, in any order of summation.
+        That is so if all sums of such products are exact in float64, in any order of summation.
         """
         return self.is_one_sided and self.is_small and self.fits(dtype)
 

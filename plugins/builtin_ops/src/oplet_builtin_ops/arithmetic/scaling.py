@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Tensor, ensure
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.fixed_point import clip
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["ensure_zero_point_is_zero", "power_of_two_exponent", "rescaler", "rounding_shift"]
 
@@ -20,9 +22,7 @@ _31: Final = np.array([31], np.int64)
 
 
 def rounding_shift(values: Array, signs: Array, exponent: int) -> Thunk:
-    """Return a function that computes values / 2**exponent in place, to nearest, ties away from zero; `signs` is scratch like
-    `values`.
-    """
+    """Return a function that divides `values` by 2**exponent in place, to nearest, ties away from zero; `signs` is scratch."""
     if exponent <= 0:
         return _nothing
     bits = 8 * values.itemsize - 1
@@ -49,10 +49,9 @@ def rescaler(
     bounds: tuple[int, int],
     output: Array,
 ) -> Thunk:
-    """Return a function: output = values * multiplier * 2**(shift - 31) + zero_point, clamped; all arrays are flat and of one
-    size.
+    """Return a function: output = values * multiplier * 2**(shift - 31) + zero_point, clamped to `bounds`.
 
-    `values` is overwritten when the shift is to the left.
+    All arrays are flat and of one size; `wide` and `scratch` are scratch, and `values` is overwritten if `shift` is positive.
     """
     factor, offset = np.array([multiplier], np.int64), np.array([zero_point], np.int64)
     low, high = (np.array([bound], np.int64) for bound in bounds)
@@ -86,7 +85,7 @@ def ensure_zero_point_is_zero(*tensors: Tensor) -> None:
     """Check that the zero point of each tensor is 0, as it must be for int16.
 
     Raises:
-        EnsureError: one has another zero point.
+        EnsureError: a tensor has another zero point.
     """
     for tensor in tensors:
         ensure(tensor.zero_point == 0, f"{tensor} has zero point {tensor.zero_point}; an int16 tensor must have 0 here.")

@@ -6,22 +6,25 @@ Numerics: tflite/kernels/internal/reference/integer_ops/logistic.h, tanh.h and i
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Tensor, ensure
 from oplet.kernels.fixed_point import int32_of
 from oplet.records import Row
 from oplet_builtin_ops.arithmetic.scaling import power_of_two_exponent
 
-__all__ = ["InputScaling", "input_scaling", "logistic_int16", "tanh_int16"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-Int64s = NDArray[np.int64]
+    Int64s = NDArray[np.int64]
+
+__all__ = ["InputScaling", "input_scaling", "logistic_int16", "tanh_int16"]
 
 
 class InputScaling(Row):
-    """The rescaling of an int16 input to steps of 1 / (3 * 2**12): times `multiplier`, then shifted right by `shift`, rounded."""
+    """The fixed-point factor that rescales an int16 input to steps of 1 / (3 * 2**12): input * `multiplier` >> `shift`, rounded."""
 
     multiplier: int
     shift: int

@@ -6,7 +6,7 @@ inside of each operator, and rounds the outputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
 from typing import Any
@@ -15,10 +15,11 @@ import numpy as np
 
 from oplet import Allocation, Context, Node, Registration, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array, Thunk
-from oplet_builtin_ops.arithmetic.half import widen_half
 
 __all__ = ["is_widened", "takes_halves"]
 
+#: Converts float16 values to float32, into the second array.
+Convert = Callable[[Array, Array], None]
 _HALF, _SINGLE = TensorType.FLOAT16, TensorType.FLOAT32
 
 
@@ -29,9 +30,9 @@ def takes_halves(
 
     Args:
         registration: a kernel's that serves float32.
-        positions: the inputs that decide by their type whether a node is float16; the first one if none are given.
+        positions: the inputs whose type decides whether a node is float16; by default the first one.
         mixed: whether other tensors of a float16 node may be float32.
-        options: fields of the options that the node has while it computes in float32, in place of the model's; None for none.
+        options: values of option fields that replace the model's while the node computes in float32; None for none.
     """
     prepare: Any = registration.prepare
     bind: Any = registration.bind
@@ -125,16 +126,20 @@ class _Widened:
                 context.resize_tensor(tensor, wide.shape)
 
     def bind(self, context: Context, bind: Any) -> Thunk:
+        from oplet_builtin_ops.arithmetic.half import widen_half  # here, as few models compute with halves
+
         compute = bind(context, self.inner)
         widen = [(tensor.data, wide.data) for tensor, wide in self.read]
         if any(wide.is_dynamic for wide, _ in self.written):
-            return partial(_run_sized, context, widen, compute, self.written)
+            return partial(_run_sized, widen_half, context, widen, compute, self.written)
         narrow = [(tensor.data, wide.data) for wide, tensor in self.written]
-        return partial(_run, widen, compute, narrow)
+        return partial(_run, widen_half, widen, compute, narrow)
 
 
 def _constant(tensor: Tensor) -> Tensor:
     """Return a float32 copy of a constant float16 tensor; a sparse tensor stays sparse."""
+    from oplet_builtin_ops.arithmetic.half import widen_half
+
     wide = Tensor(tensor.index, tensor.name, _SINGLE, tensor.shape, sparsity=tensor.sparsity, allocation=Allocation.CONSTANT)
     array = np.empty(tensor.data.shape, np.float32)
     widen_half(np.ascontiguousarray(tensor.data), array)
@@ -147,21 +152,23 @@ def _same(a: Sequence[tuple[int, Array]], b: Sequence[tuple[int, Array]]) -> boo
     return len(a) == len(b) and all(one[0] == other[0] and one[1] is other[1] for one, other in zip(a, b))
 
 
-def _run(widen: list[tuple[Array, Array]], compute: Thunk, narrow: list[tuple[Array, Array]]) -> None:
+def _run(convert: Convert, widen: list[tuple[Array, Array]], compute: Thunk, narrow: list[tuple[Array, Array]]) -> None:
     for source, target in widen:
-        widen_half(source, target)
+        convert(source, target)
     compute()
     with np.errstate(over="ignore"):
         for target, source in narrow:
             target[...] = source
 
 
-def _run_sized(context: Context, widen: list[tuple[Array, Array]], compute: Thunk, written: list[tuple[Tensor, Tensor]]) -> None:
+def _run_sized(
+    convert: Convert, context: Context, widen: list[tuple[Array, Array]], compute: Thunk, written: list[tuple[Tensor, Tensor]]
+) -> None:
     """Run a kernel that resizes its outputs while it runs: widen, compute, resize the float16 outputs, narrow."""
-    _run(widen, compute, [])
+    _run(convert, widen, compute, [])
     for wide, tensor in written:
         context.resize_tensor(tensor, wide.shape)
-    _run([], _nothing, [(tensor.data, wide.data) for wide, tensor in written])
+    _run(convert, [], _nothing, [(tensor.data, wide.data) for wide, tensor in written])
 
 
 def _nothing() -> None:

@@ -6,13 +6,15 @@ tflite/kernels/internal/optimized/optimized_ops.h (PopulateSoftmaxLookupTable, S
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Tensor
 from oplet.kernels.arrays import Array, Thunk
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["TabledLogSoftmax", "TabledSoftmax"]
 

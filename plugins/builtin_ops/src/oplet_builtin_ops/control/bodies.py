@@ -26,18 +26,18 @@ _BY_VALUE = frozenset(
 
 
 def prepare_body(context: Context, index: int, operands: Sequence[Tensor], results: Sequence[Tensor], lanes: int) -> Body:
-    """Prepare the body subgraph of a node for `lanes` values at a time.
+    """Prepare the subgraph that a node applies to its elements, such as a reduction's body, for up to `lanes` elements per call.
 
     Args:
         context: the node's context.
         index: the body's subgraph.
         operands: for each of the body's inputs, a tensor of its type.
         results: for each of the body's outputs, a tensor of its type.
-        lanes: the most values to run it for at a time.
+        lanes: the most elements to compute in one call.
 
     Raises:
-        EnsureError: its inputs or outputs are of other numbers or types, or it has side effects.
-        PrepareError: an operator refuses its node.
+        EnsureError: the subgraph's inputs or outputs differ in number or type, or it has side effects.
+        PrepareError: a kernel in the subgraph refuses its node.
     """
     callee = context.callee(index)
     for what, tensors, wanted in (("takes", callee.inputs, operands), ("gives", callee.outputs, results)):
@@ -72,7 +72,7 @@ class Body:
     The arrays that it returns are valid until the next call.
 
     Attributes:
-        lanes: how many values it runs for at a time; 1 unless all its operators are elementwise.
+        lanes: the number of elements per call; 1 unless all operators are elementwise.
     """
 
     def __init__(self, callee: Callee, lanes: int) -> None:
@@ -107,7 +107,7 @@ class Body:
                 ensure(tensor.size == 1, f"its body, {self._callee}, gives {tensor}, which must be one value.")
 
     def start(self) -> None:
-        """Bind the body's kernels; call it before each run of the node."""
+        """Bind the subgraph's kernels; call this before each run of the node."""
         callee = self._callee
         if self._run is _unbound or callee.generation != self._generation:
             self._prepare()  # another node may have prepared it for another shape

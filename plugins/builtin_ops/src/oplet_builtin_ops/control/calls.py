@@ -24,7 +24,7 @@ def prepare_callee(context: Context, index: int, role: str, inputs: Sequence[Ten
     Args:
         context: the node's context.
         index: the subgraph's index.
-        role: its name in messages: "condition", "then".
+        role: the subgraph's name in messages, such as "condition" or "then".
         inputs: the node's tensors, in the order of the callee's inputs.
         outputs: the number of outputs that the node reads.
     """
@@ -51,7 +51,7 @@ def set_inputs(callee: Callee, inputs: Sequence[Tensor]) -> None:
 
 
 def prepare_branches(context: Context, callees: Sequence[Callee], outputs: Sequence[Tensor]) -> bool:
-    """Set the node's output shapes from several prepared branches, one of which runs; return whether they are dynamic."""
+    """Set the node's output shapes from its prepared branches, one of which runs; return whether the shapes are dynamic."""
     for callee in callees:
         for position, (given, output) in enumerate(zip(callee.outputs, outputs)):
             ensure(
@@ -76,7 +76,7 @@ def copies(targets: Sequence[Tensor], sources: Sequence[Tensor]) -> Copies:
 
 
 class Call:
-    """A bound call of one subgraph: copy inputs in, run, copy outputs out. Called without arguments.
+    """A function without arguments that runs one subgraph: it copies the inputs in, runs the nodes, and copies the outputs out.
 
     Args:
         dynamic: whether the outputs' shapes are known only after the subgraph has run.

@@ -57,7 +57,7 @@ class _Loop:
 
 
 def prepare_loop(context: Context, node: Node, condition_index: int, body_index: int) -> None:
-    """Check a loop node, and prepare its condition and body subgraphs."""
+    """Check a WHILE or STABLEHLO_WHILE node, and prepare its condition and body subgraphs."""
     count = len(node.inputs)
     ensure(len(node.outputs) == count, f"a loop of {count} inputs has as many outputs, this node has {len(node.outputs)}.")
     condition = prepare_callee(context, condition_index, "condition", node.inputs, 1)
@@ -99,7 +99,7 @@ def _check_scalar(condition: Callee) -> None:
 
 
 def bind_loop(context: Context, node: Node) -> Callable[[], None]:
-    """Return the function that runs a prepared loop node."""
+    """Return the function that runs a prepared WHILE or STABLEHLO_WHILE node."""
     loop: _Loop = node.prepared
     return _Growing(loop) if loop.dynamic else _Steady(loop)
 

@@ -133,8 +133,9 @@ class PhiloxRandom:
 
     Args:
         seed: 64 bits, the key.
-        seed2: 64 bits, the upper half of the counter that numbers the blocks.
-        draw: a function from the state and a number of blocks to their words, in place of the numpy code; None for that.
+        seed2: 64 bits, the upper half of the 128-bit counter.
+        draw: a function that computes blocks from the state and their number, in place of the numpy code; None for the numpy
+            code.
 
     Attributes:
         draw: the function that computes the blocks; None for the numpy code.

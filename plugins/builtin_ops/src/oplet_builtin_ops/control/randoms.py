@@ -34,7 +34,7 @@ def _as_int32(seed: int) -> int:
 
 
 class Stream:
-    """A node's random generator, with its state kept between invokes."""
+    """The random generator of one node, whose state is kept between invokes."""
 
     def __init__(self, context: Context, node: Node) -> None:
         self._context = context
@@ -103,7 +103,7 @@ def _output_fitter(context: Context, node: Node) -> Callable[[], Array]:
 
 
 def bind_random(context: Context, node: Node, convert: Callable[[Words], NDArray[Any]]) -> Callable[[], None]:
-    """Return a function that fills the output with converted random words; leftover words of the last block of four are dropped."""
+    """Return a function that fills the output with random words, changed by `convert`; what the last block has left is dropped."""
     stream: Stream = node.prepared
     fit = _output_fitter(context, node)
 

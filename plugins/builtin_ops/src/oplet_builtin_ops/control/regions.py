@@ -50,7 +50,7 @@ def _is_plain(node: Node) -> bool:
 
 
 def body_function(body: Callee, type: TensorType) -> np.ufunc | None:
-    """Return the numpy ufunc that a two-operand body computes; None if it is not a known one."""
+    """Return the numpy ufunc that a subgraph of two inputs (a reduction's body) computes; None unless it is one known op."""
     if len(body.nodes) != 1 or len(body.outputs) != 1 or len(body.inputs) != 2:
         return None
     node = body.nodes[0]
@@ -62,7 +62,7 @@ def body_function(body: Callee, type: TensorType) -> np.ufunc | None:
 
 
 def replaces(body: Callee) -> bool:
-    """Return whether a two-operand body returns its second operand, so that updates overwrite old values."""
+    """Return whether a subgraph of two inputs (old value, update) just returns the second, so that updates overwrite old values."""
     return not body.nodes and len(body.inputs) == 2 and len(body.outputs) == 1 and body.outputs[0] is body.inputs[1]
 
 
@@ -70,7 +70,7 @@ def ensure_comparator(body: Callee, operands: int) -> None:
     """Check that a comparator subgraph takes two values of each sorted tensor and returns a boolean.
 
     Raises:
-        EnsureError: it takes or returns something else.
+        EnsureError: the subgraph takes or returns something else.
     """
     ensure(
         len(body.inputs) == 2 * operands, f"its comparator, {body}, takes {len(body.inputs)} values and must take {2 * operands}."
@@ -82,7 +82,7 @@ def ensure_comparator(body: Callee, operands: int) -> None:
 
 
 def comparator(body: Callee) -> tuple[int, bool] | None:
-    """Return (key tensor, ascending) if the comparator is one comparison of two values of one tensor; else None."""
+    """Return (tensor number, ascending) if the comparator just compares the two values of one sorted tensor; else None."""
     if len(body.nodes) != 1 or body.nodes[0].outputs[0] is not body.outputs[0]:
         return None
     node = body.nodes[0]

@@ -57,10 +57,10 @@ class Variable:
 
 
 class VariableNumbers(dict[tuple[str, str], int]):
-    """The numbers of an interpreter's variables, by container and name."""
+    """The handles of an interpreter's resource variables, by container and name."""
 
     def resource_variables(self, resources: dict[Any, Any]) -> dict[str, Variable]:
-        """Return the variables by their names, for `Interpreter.get_variables`; those that nothing was assigned to are made."""
+        """Return the interpreter's variables by name, for `Interpreter.get_variables`; those that have no value yet are created."""
         held = {
             f"{container}/{name}" if container else name: resources.setdefault(number, Variable())
             for (container, name), number in self.items()
@@ -75,7 +75,7 @@ class HashTable:
         key_type: INT64 or STRING.
         value_type: the other of the two.
         entries: the values by their keys; None until HASHTABLE_IMPORT fills it.
-        kept: counts the bytes of the entries.
+        kept: charges the bytes of the entries against the memory limit.
     """
 
     kind = "hash table"
@@ -90,7 +90,7 @@ class HashTable:
         """Check that key and value tensors have the hash table's types.
 
         Raises:
-            EnsureError: they have other types.
+            EnsureError: a tensor has another type.
         """
         ensure(
             (keys.type, values.type) == (self.key_type, self.value_type),
@@ -111,7 +111,7 @@ def check_handle(tensor: Tensor) -> None:
     """Check that a tensor can hold a variable's integer handle.
 
     Raises:
-        EnsureError: its type is another, or it has not one value.
+        EnsureError: the tensor has another type, or not exactly one value.
     """
     ensure_type(tensor, *HANDLES)
     ensure(tensor.size == 1, f"{tensor} has {tensor.size} values; a handle is one.")
@@ -121,7 +121,7 @@ def table_handle(tensor: Tensor) -> None:
     """Check that a tensor can hold a hash table's integer handle.
 
     Raises:
-        EnsureError: its type is another, or its shape is not [1].
+        EnsureError: the tensor has another type, or its shape is not [1].
     """
     ensure_type(tensor, *TABLES)
     ensure(tensor.shape == (1,), f"{tensor} is of shape {list(tensor.shape)}; the handle of a table is of shape [1].")

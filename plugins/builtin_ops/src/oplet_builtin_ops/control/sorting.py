@@ -20,8 +20,8 @@ def sorted_order(body: Body, tensors: list[Array]) -> Array:
     """Return the argsort of rows by a comparator body, shape (rows, length).
 
     Args:
-        body: the comparator; it takes two values of each tensor, side by side, and returns whether the first comes before the
-            second.
+        body: the comparator; its inputs are two values of each tensor, (a0, b0, a1, b1, ...), and it returns whether the first
+            ones come before the second ones.
         tensors: of shape (rows, length).
     """
     rows, length = tensors[0].shape

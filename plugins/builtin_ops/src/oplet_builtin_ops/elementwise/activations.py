@@ -6,9 +6,9 @@ Numerics: tflite/kernels/activations.cc
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure_type
 from oplet.kernels.arrays import Thunk
@@ -18,6 +18,9 @@ from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.arithmetic.lookup import LookupRule, lookup, lookup_table
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["bind_lookup", "clamp_registration", "prepare_lookup", "prepare_unary", "scale_ratio", "scaled"]
 
@@ -48,7 +51,7 @@ def scale_ratio(source: Tensor, output: Tensor, factor: float = 1.0) -> float:
 
 
 def scaled(values: NDArray[np.int64], ratio: float) -> NDArray[np.int64]:
-    """Compute values * ratio in fixed point; a ratio beyond float32 gives 0, as LiteRT's conversion does."""
+    """Compute values * ratio in fixed point; if the ratio exceeds float32, the result is 0, as in LiteRT."""
     if not math.isfinite(ratio):
         return np.zeros(values.shape, np.int64)
     return multiply_by_quantized_multiplier(values.astype(np.int32), *quantize_multiplier(ratio)).astype(np.int64)

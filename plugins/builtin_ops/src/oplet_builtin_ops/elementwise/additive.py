@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.activations import activation_range
@@ -28,6 +27,9 @@ from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, power_of_two_exponent, rescaler, rounding_shift
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
 from oplet_builtin_ops.elementwise.pair_scaling import Share, SumScaling
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["additive_registration"]
 
@@ -54,9 +56,9 @@ def additive_registration(
     Args:
         ufunc: np.add or np.subtract.
         options: the op's options table.
-        plain: the types that are computed as stored, without scales.
-        plain_int16: whether int16 tensors may have no scales, which are then added as stored.
-        fine_output: whether the output's scale may be much smaller than the inputs', 0 included.
+        plain: the types that are computed without quantization scales.
+        plain_int16: whether int16 tensors may lack scales; their integers are then added.
+        fine_output: whether the output's scale may be much smaller than the inputs', even 0.
     """
     types = (*plain, *EIGHT_BITS, TensorType.INT16)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
@@ -19,6 +18,9 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.elementwise.blocks import run_blocks
 from oplet_builtin_ops.layers.program import Call, repeated, run_program
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "PairRule",
@@ -32,7 +34,7 @@ __all__ = [
 ]
 
 #: A function from the values of a quantized op's two inputs, which broadcast, to its output values; all int64.
-PairRule = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
+PairRule = Callable[[Array, Array], Array]
 
 #: A length of rows at which the overhead of a loop is small; longer rows would only take more memory.
 _LONG: Final = 1024
@@ -58,15 +60,15 @@ def prepare_binary(context: Context, node: Node) -> tuple[Tensor, Tensor, Tensor
 
 
 def is_quantized(tensor: Tensor) -> bool:
-    """Return whether a tensor has a quantization scale, whatever its value."""
+    """Return whether a tensor has a quantization scale (of any value)."""
     return tensor.quantization is not None and len(tensor.quantization.scales) > 0
 
 
 def long_rows(node: Node, a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, Array, Array]:
-    """Reshape a binary op's three arrays into views whose innermost loop is long.
+    """Return views of a binary op's three arrays in shapes with a long innermost loop, as numpy is slow at short ones.
 
-    A small constant that is broadcast along leading dimensions (a bias, say) is repeated into a longer row, once for all interpreters of
-    the model.
+    A small constant that is broadcast along leading dimensions, such as a bias, is tiled into a longer row, once for all
+    interpreters of the model.
     """
     x, y, z = a.data, b.data, output.data
     for small, large in ((b, a), (a, b)):
@@ -129,7 +131,7 @@ def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunction
         ufunc: the ufunc.
         node: the node.
         activation: the fused activation.
-        context: divides the work between threads; only for ufuncs of which any part may be computed by itself.
+        context: the node's context, to divide the work between threads; only for ufuncs whose result can be computed in parts.
     """
     a, b, output = long_rows(node, node.inputs[0], node.inputs[1], node.outputs[0])
     low, high = _CLAMPS.get(activation, (None, None))
@@ -150,10 +152,11 @@ def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunction
 
 
 def bind_pairs(node: Node, rule: PairRule) -> Thunk:
-    """Return a function for a binary 8-bit op through a look-up table of the results of all input pairs.
+    """Return a function that computes a binary 8-bit op by a look-up table of the results of all pairs of inputs.
 
     Args:
-        rule: the op in integers, with its results inside the output's range.
+        node: the node.
+        rule: computes the op on arrays of integers; its results are in the output's range.
     """
     a, b = node.inputs
     output = node.outputs[0]

@@ -23,7 +23,7 @@ def scratch_shape(context: Context, shapes: Sequence[Shape], passes: int) -> tup
     Args:
         context: the node's context.
         shapes: the shapes of the arrays.
-        passes: the numpy calls that each block takes.
+        passes: the number of numpy calls per block.
     """
     lanes, limit = _division(context, prod(shapes[-1]), passes)
     return lanes, _block(shapes, limit)
@@ -37,7 +37,7 @@ def run_blocks(
     Args:
         context: the node's context.
         arrays: the arrays that the calls work on; the last one has the shape to which the others broadcast.
-        passes: the numpy calls that each block takes; with a single one, blocks need not fit the cache.
+        passes: the number of numpy calls per block; with a single one, blocks need not fit the cache.
         calls: returns the calls for a block of each array, and of the scratch memory if there is some.
         scratch: memory of the shape that `scratch_shape` returns for these arrays, of which each block gets a part that stays in
             the cache.

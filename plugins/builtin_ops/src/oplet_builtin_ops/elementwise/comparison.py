@@ -5,8 +5,9 @@ Numerics: tflite/kernels/comparisons.cc, internal/reference/comparisons.h
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Thunk
@@ -17,9 +18,13 @@ from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.elementwise.binary_arithmetic import add_pair_scratch, bind_elementwise, bind_pairs, is_quantized
 from oplet_builtin_ops.elementwise.pairwise import prepare_pairwise
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Int64s = NDArray[np.int64]
+
 __all__ = ["comparison_registration", "scaled_values"]
 
-Int64s = NDArray[np.int64]
 _EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 #: Values are multiplied by 2**8 before they are scaled, so that small differences are kept.
 _LEFT_SHIFT = 8
@@ -56,8 +61,8 @@ def comparison_registration(
 
     Args:
         ufunc: the comparison.
-        plain: the types that are compared as stored, besides those of all comparisons.
-        scaled_int16: whether quantized int16 values are scaled; otherwise they are compared as stored, too.
+        plain: further types that are compared as stored, besides those that all comparisons support.
+        scaled_int16: whether quantized int16 values are rescaled; otherwise they are compared as stored.
         differences: what differs from LiteRT besides what differs in all comparisons, for the documentation.
     """
     scaled = (*_EIGHT_BITS, TensorType.INT16) if scaled_int16 else _EIGHT_BITS

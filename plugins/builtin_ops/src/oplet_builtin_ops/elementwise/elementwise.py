@@ -6,10 +6,9 @@ Numerics: tflite/kernels/elementwise.cc, exp.cc, neg.cc, floor.cc, round.cc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
@@ -19,6 +18,9 @@ from oplet_builtin_ops.arithmetic.lookup import every_value, interpolate, interp
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.elementwise.binary_arithmetic import is_quantized
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "Elementwise",
@@ -42,7 +44,7 @@ def prepare_elementwise(context: Context, node: Node, *types: TensorType, derive
         context: the node's context.
         node: the node.
         types: the types that the op takes.
-        derive: give the output the input's type as well, whatever the model declares, as some of LiteRT's kernels do.
+        derive: set the output's type to the input's, too, instead of the declared one, as some of LiteRT's kernels do.
     """
     ensure_operands(node, 1)
     source, output = node.inputs[0], node.outputs[0]
@@ -55,7 +57,9 @@ def prepare_elementwise(context: Context, node: Node, *types: TensorType, derive
 
 
 def elementwise_registration(compute: Elementwise, *types: TensorType, derive: bool = False) -> Registration:
-    """Build the registration of a unary op from a numpy function of unquantized numbers."""
+    """Build the registration of a unary op on `types` from the numpy function that computes it; `derive` as in
+    `prepare_elementwise`.
+    """
 
     def prepare(context: Context, node: Node) -> None:
         prepare_elementwise(context, node, *types, derive=derive)
@@ -69,10 +73,12 @@ def elementwise_registration(compute: Elementwise, *types: TensorType, derive: b
 
 
 def function_table(source: Tensor, output: Tensor, function: Callable[[NDArray[Any]], NDArray[Any]]) -> Array:
-    """Tabulate an 8-bit or int16 op from a function of real numbers: the output for each input value, by its bit pattern.
+    """Return the look-up table of a quantized unary op: the quantized output for each 8-bit or int16 input, by its bit pattern.
 
     Args:
-        function: from real values to real values, both float32, computed in double precision.
+        source: the input.
+        output: the output.
+        function: the op on real values, from float32 to float32, computed in double precision.
     """
     parameters = source.scale, source.zero_point, output.scale, output.zero_point
     if source.type != TensorType.INT16:
@@ -85,7 +91,7 @@ def uses_table(source: Tensor, output: Tensor) -> bool:
     """Return whether a node of ABS, LOG, SQRT or RSQRT is quantized, and so runs by look-up table.
 
     Raises:
-        EnsureError: its tensors have no scales, or an int16 tensor has a zero point.
+        EnsureError: quantized tensors have no scales, or an int16 tensor has a zero point.
     """
     if source.type not in (TensorType.INT8, TensorType.INT16) or (source.type == TensorType.INT16 and not is_quantized(source)):
         return False
@@ -106,11 +112,11 @@ def table_registration(
     """Build the registration of a unary op that uses a look-up table for quantized nodes.
 
     Args:
-        compute: the op on numbers without scales.
-        table: returns the outputs for each value of an input tensor, from input and output tensor.
-        plain: the types without scales; int16 may be among them as well as quantized.
-        quantized: the types that have a table.
-        positive: whether the op is only defined for values of at least the zero point.
+        compute: computes the op on unquantized numbers.
+        table: returns the look-up table, from input and output tensor.
+        plain: the types that are computed without scales; int16 may be in both lists.
+        quantized: the types that are computed by the table.
+        positive: whether values below the zero point are an error.
     """
 
     types = tuple(dict.fromkeys((*plain, *quantized)))
@@ -140,7 +146,7 @@ def bind_table(node: Node) -> Thunk:
 
 
 def ensure_nothing_below(source: Tensor, run: Thunk) -> Thunk:
-    """Wrap `run`: raise if a value of `source` is below its zero point (a negative number), else run."""
+    """Wrap `run`: the function raises an error if a value of `source` is below its zero point (negative), else it calls `run`."""
     values, zero_point = source.data, source.zero_point
     if not values.size:
         return run

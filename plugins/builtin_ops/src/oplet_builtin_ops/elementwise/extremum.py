@@ -22,8 +22,8 @@ def extremum_registration(ufunc: np.ufunc, ignoring: np.ufunc, chooses_first: np
     """Build the registration of MAXIMUM or MINIMUM.
 
     Args:
-        ufunc: np.maximum or np.minimum, of which a NaN is the result if an operand is one.
-        ignoring: np.fmax or np.fmin, of which the other operand is the result then.
+        ufunc: np.maximum or np.minimum, which return NaN if an operand is NaN.
+        ignoring: np.fmax or np.fmin, which return the other operand then.
         chooses_first: the comparison by which LiteRT takes the first operand; it is false for a NaN.
     """
 

@@ -5,18 +5,22 @@ Numerics: tflite/kernels/internal/reference/integer_ops/add.h and mul.h
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet.kernels.arrays import Array
 from oplet.kernels.fixed_point import multiply_by_quantized_multiplier
 from oplet.records import Row
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 __all__ = ["ProductScaling", "Share", "SumScaling"]
 
 
 class Share(Row):
-    """The rescaling of one summand of ADD or SUB to steps of 2**-left_shift of twice the larger of the two input scales.
+    """The rescaling of one input of ADD or SUB to a common scale: 2**-left_shift times twice the larger input scale.
 
     (value - zero_point) * 2**left_shift is scaled by multiplier * 2**(shift - 31).
     """
@@ -27,7 +31,7 @@ class Share(Row):
     shift: int
 
     def of(self, values: Array) -> NDArray[np.int32]:
-        """Return the rescaled summands of stored values, int32."""
+        """Return the stored values, rescaled to the common scale, as int32."""
         shifted = (values.astype(np.int64) - self.zero_point) << self.left_shift
         return multiply_by_quantized_multiplier(shifted.astype(np.int32), self.multiplier, self.shift)
 

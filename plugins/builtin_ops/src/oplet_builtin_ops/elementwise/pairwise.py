@@ -53,16 +53,16 @@ def pairwise_registration(ufunc: np.ufunc, *types: TensorType, result: TensorTyp
 
 
 def bind_steps(node: Node, steps: Callable[[Array, Array, Array], Any]) -> Thunk:
-    """Return a function that calls `steps(a, b, output)` on the node's arrays, viewed with a long innermost loop."""
+    """Return a function that calls `steps(a, b, output)` on the node's three arrays, reshaped for a long innermost loop."""
     a, b, output = long_rows(node, node.inputs[0], node.inputs[1], node.outputs[0])
     return lambda: steps(a, b, output)
 
 
 def ensure_no_zeros(divisors: Tensor, run: Thunk, zero: int = 0) -> Thunk:
-    """Wrap `run`: raise if a divisor is zero, else run.
+    """Wrap `run`: the function raises an error if a divisor is zero, else it calls `run`.
 
     Args:
-        divisors: the divisors.
+        divisors: the tensor of divisors.
         run: the function that computes the op.
         zero: the stored value that means zero.
     """
@@ -77,5 +77,5 @@ def ensure_no_zeros(divisors: Tensor, run: Thunk, zero: int = 0) -> Thunk:
 
 
 def refuse_zero(divisors: Tensor, zero: int = 0) -> None:
-    """Raise the error of a zero divisor; `zero` is the stored value that means 0."""
+    """Raise the error for a zero divisor; `zero` is the stored value that means 0."""
     ensure(False, f"Division by 0: {divisors} holds {zero}.")

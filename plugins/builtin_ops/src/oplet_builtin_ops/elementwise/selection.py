@@ -30,7 +30,7 @@ def prepare_selection(context: Context, node: Node) -> tuple[Tensor, Tensor, Ten
 
 
 def keeps_declared_shape(node: Node) -> bool:
-    """Return whether all tensors have one value, in which case the output keeps the rank that the model declares."""
+    """Return whether all tensors have exactly one element, in which case the output keeps the rank that the model declares."""
     return all(tensor.size == 1 for tensor in (*node.inputs, node.outputs[0]))
 
 

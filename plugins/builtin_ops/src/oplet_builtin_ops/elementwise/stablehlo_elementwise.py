@@ -70,8 +70,8 @@ def extremum(ufunc: np.ufunc, beats: np.ufunc) -> Registration:
 
     Args:
         ufunc: np.maximum or np.minimum, for integers.
-        beats: a comparison of floats: where it is true of (second, first), the second is the result; as in LiteRT, a second
-            operand that is NaN is passed over.
+        beats: the comparison for floats: the result is the second operand where beats(second, first), else the first; as in
+            LiteRT, a second operand that is NaN is ignored.
     """
 
     def choose(a: Array, b: Array, target: Array) -> None:

@@ -1,10 +1,9 @@
-"""The checks of FULLY_CONNECTED, and what they find: rows of floats, of integers, and of floats with integer weights."""
+"""What the checks of FULLY_CONNECTED find: rows of floats, of integers, and of floats with integer weights."""
 
 from __future__ import annotations
 
-from oplet_builtin_ops.layers.checked_rows import check_rows
 from oplet_builtin_ops.layers.float_rows import FloatRows
 from oplet_builtin_ops.layers.hybrid_rows import HybridRows
 from oplet_builtin_ops.layers.quantized_rows import QuantizedRows
 
-__all__ = ["FloatRows", "HybridRows", "QuantizedRows", "check_rows"]
+__all__ = ["FloatRows", "HybridRows", "QuantizedRows"]

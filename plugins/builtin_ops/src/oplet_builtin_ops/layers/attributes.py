@@ -14,11 +14,11 @@ _TENSOR = "_TENSOR_V1_"
 
 
 class Attributes:
-    """The attributes of a composite node; if it has any that are not named here, its decomposition runs in place of the kernel.
+    """The attributes of a composite node; if it has unknown attributes, its decomposition runs in place of the kernel.
 
     Args:
         node: the composite.
-        known: the names of the attributes that the kernel knows.
+        known: the names of the attributes that the kernel supports.
 
     Attributes:
         values: the attributes that the node has.
@@ -33,14 +33,14 @@ class Attributes:
             )
 
     def number(self, name: str, *, least: float = -math.inf) -> float:
-        """Return an attribute as a finite float of at least `least`; if it is not one, leave the node to its decomposition."""
+        """Return an attribute as a finite float of at least `least`; if it is not one, decline, so that the decomposition runs."""
         value = self.values.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < least:
             decline(f"the attribute {name} is {value!r}, which is no number to compute with.")
         return float(value)
 
     def whole(self, name: str) -> int:
-        """Return an attribute as an int; if it is not one, leave the node to its decomposition."""
+        """Return an attribute as an int; if it is not one, decline the node, so that its decomposition runs."""
         value = self.values.get(name)
         if isinstance(value, bool) or not isinstance(value, int):
             decline(f"the attribute {name} is {value!r}, which is no whole number.")
@@ -57,7 +57,7 @@ def _read(entry: tuple[str, Any]) -> tuple[str, Any]:
 
 
 def ensure_single(node: Node, inputs: int) -> None:
-    """Leave the node to its decomposition unless it has `inputs` inputs and one output, all float32."""
+    """Decline the node, so that its decomposition runs, unless it has `inputs` inputs and one output, all float32."""
     given = [node.has_input(position) for position in range(len(node.inputs))]
     if len(given) != inputs or not all(given) or len(node.outputs) != 1:
         decline(f"it takes {inputs} inputs and gives one output; this node reads {sum(given)} and writes {len(node.outputs)}.")

@@ -75,9 +75,9 @@ def from_blocks(values: Array, scales: Array, size: int) -> Array:
     """Dequantize blockwise: multiply integers by their block's scale; return float32 of the same shape.
 
     Args:
-        values: the integers.
-        scales: one row for each row of the integers.
-        size: the length of a block.
+        values: the integers, a row per row of weights.
+        scales: the scales, (rows, blocks of a row).
+        size: the number of integers of a block.
     """
     depth = values.shape[-1]
     if depth % size:

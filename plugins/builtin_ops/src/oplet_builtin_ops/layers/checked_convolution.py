@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
@@ -9,7 +11,6 @@ from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.windows import window_axis
 from oplet.records import Row
 from oplet.schema.options import Conv2DOptions
-from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.quantized_layer import (
     QuantizedLayer,
     channel_scales,
@@ -19,7 +20,9 @@ from oplet_builtin_ops.layers.quantized_layer import (
 )
 from oplet_builtin_ops.layers.weights import ensure_bias
 from oplet_builtin_ops.layers.windows import Windows
-from oplet_builtin_ops.layers.xnnpack_claims import follows_claim
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 
 __all__ = ["SOURCES", "Convolution", "check_convolution"]
 
@@ -105,6 +108,10 @@ def _quantized(node: Node, filters: int, options: Conv2DOptions) -> QuantizedLay
 
 
 def _hybrid(context: Context, node: Node, windows: Windows, groups: int, options: Conv2DOptions) -> HybridLayer:
+    # Imported here, as many models have no such layers.
+    from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+    from oplet_builtin_ops.layers.xnnpack_claims import follows_claim
+
     source, weights = node.inputs[:2]
     bias = node.optional_input(2)
     filters = weights.shape[0]

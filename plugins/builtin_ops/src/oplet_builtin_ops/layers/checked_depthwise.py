@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from oplet import Context, Node, TensorType, ensure, ensure_type
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.requantization import Rounding
 from oplet.kernels.windows import window_axis
 from oplet.schema.options import DepthwiseConv2DOptions
 from oplet_builtin_ops.layers.checked_convolution import SOURCES, Convolution
-from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.quantized_layer import (
     QuantizedLayer,
     channel_scales,
@@ -18,6 +19,9 @@ from oplet_builtin_ops.layers.quantized_layer import (
 )
 from oplet_builtin_ops.layers.weights import ensure_bias
 from oplet_builtin_ops.layers.windows import Windows
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 
 __all__ = ["CHANNELS", "check_depthwise"]
 
@@ -63,6 +67,8 @@ def _layer(node: Node, filters: int, options: DepthwiseConv2DOptions) -> Quantiz
         ensure_bias(bias, filters, TensorType.FLOAT32)
         if weights.type == TensorType.FLOAT32:
             return None
+        from oplet_builtin_ops.layers.hybrid_layer import HybridLayer  # here, as many models have no such layers
+
         return HybridLayer(node, source, weights, bias, CHANNELS, True, activation, source.shape[0])
     zero_point = 0
     if source.type == TensorType.UINT8:

@@ -38,15 +38,15 @@ class Products(Row):
 
     Attributes:
         windows: the windows over the input.
-        groups: the groups of channels, which are convolved separately.
-        filters: output channels.
-        strips: the strips of windows.
+        groups: the number of groups of channels, which are convolved separately.
+        filters: the number of output channels.
+        strips: the blocks of consecutive windows (strips) that are computed together.
         longest: the number of windows of the largest strip.
         padded: the input with its padding, None if it has none.
-        columns: the patches of a strip, None if they need no gathering.
-        accumulators: the products of a strip, None if they go directly to the output.
+        columns: scratch for the patches of a strip (im2col); None if they need no gathering.
+        accumulators: scratch for the products of a strip; None if they are written to the output.
         lanes: the number of threads that share the strips; each has its own part of `columns` and `accumulators`.
-        context: has the worker threads (lanes).
+        context: the node's context, which has the worker threads.
         added: 1 if the matrices have a last row that is added to each output, for which every patch ends in a one; else 0.
     """
 
@@ -64,7 +64,7 @@ class Products(Row):
 
     @property
     def depth(self) -> int:
-        """Number of products that are summed for an output value."""
+        """The number of products that are summed for an output value."""
         _, height, width, channels = self.windows
         return height.filter * width.filter * (channels // self.groups)
 
@@ -176,7 +176,7 @@ def plan_products(
         context: the node's context.
         node: the node.
         windows: the windows over the input.
-        filters: output channels.
+        filters: the number of output channels.
         source: the type of the input.
         compute: the float type to multiply in.
         in_place: whether the products are written into the output itself; otherwise they get scratch memory.

@@ -31,8 +31,8 @@ class Convolution:
         batch: the number of maps.
         axes: the windows along each axis; the maps include their padding.
         channels: the channels of the map.
-        filters: output channels.
-        groups: the groups of channels and filters, which are convolved separately.
+        filters: the number of output channels.
+        groups: the number of groups of channels and filters, which are convolved separately.
     """
 
     batch: int
@@ -43,17 +43,17 @@ class Convolution:
 
     @property
     def out(self) -> Shape:
-        """Number of windows along each axis: the spatial output shape."""
+        """The number of windows along each axis: the spatial output shape."""
         return tuple(axis.out for axis in self.axes)
 
     @property
     def depth(self) -> int:
-        """Number of products that are summed for an output value."""
+        """The number of products that are summed for an output value."""
         return prod(axis.filter for axis in self.axes) * (self.channels // self.groups)
 
     @property
     def columns_size(self) -> int:
-        """Number of scratch values that `calls` needs for gathered patches."""
+        """The number of scratch values that `calls` needs for gathered patches."""
         size = self._images * self._strip * prod(self.out[1:]) * self.depth
         return size if self.groups <= _FEW_GROUPS else size * self._together(size)
 
@@ -152,9 +152,9 @@ def window_axes_3d(
 
     Args:
         options: the options of CONV_3D or CONV_3D_TRANSPOSE.
-        sizes: the sizes of the map: of the input, or of the output of a transposed convolution.
-        taps: the sizes of the filter.
-        inputs: the sizes of the input of a transposed convolution; None for another.
+        sizes: the spatial sizes of the input, or of the output of a transposed convolution.
+        taps: the spatial sizes of the filter.
+        inputs: the spatial sizes of the input of a transposed convolution; None for an ordinary one.
     """
     strides = options.stride_d, options.stride_h, options.stride_w
     dilations = options.dilation_d_factor, options.dilation_h_factor, options.dilation_w_factor

@@ -48,16 +48,16 @@ class Taps(Row):
 
     Attributes:
         windows: the windows over the input, which has as many channels as the output.
-        multiplier: output channels of each input channel.
-        phases: the number of phases of columns that some tap reads; 1 if columns are not sorted.
-        strips: the strips of windows.
+        multiplier: the number of output channels per input channel.
+        phases: the number of column phases (see `sorting`) that taps read; 1 if columns are not sorted.
+        strips: the blocks of consecutive windows (strips) that are computed together.
         longest: the number of windows of the largest strip.
         padded: the input with its padding, its channels repeated, in the type to compute in; None if the input serves as it is.
             For a batch of one it holds only what one strip reads, so that it stays in the cache; each thread has its own.
-        accumulators: the sums of a strip, None if they go directly to the output.
+        accumulators: scratch for the sums of a strip; None if they are written to the output.
         spare: scratch as large as a strip, if there is more than one phase.
         lanes: the number of threads that share the strips; each has its own part of `accumulators` and `spare`.
-        context: has the worker threads (lanes).
+        context: the node's context, which has the worker threads.
         node: the node, whose constant weights are repeated once for all interpreters of the model.
     """
 
@@ -80,7 +80,7 @@ class Taps(Row):
 
     @property
     def sorting(self) -> int:
-        """Column stride by whose remainder (phase) columns are sorted so that windows read adjacent values; 1 if not sorted."""
+        """The column stride: columns are sorted by remainder (phase), so that windows read adjacent values; 1 for no sorting."""
         return self.windows.width.stride if self.phases > 1 else 1
 
     def calls(
@@ -245,7 +245,7 @@ def plan_taps(
         context: the node's context.
         node: the node.
         windows: the windows over the input, which has as many channels as the output.
-        multiplier: output channels of each input channel.
+        multiplier: the number of output channels per input channel.
         source: the type of the input.
         compute: the float type to compute in.
         in_place: whether the sums are written into the output itself.

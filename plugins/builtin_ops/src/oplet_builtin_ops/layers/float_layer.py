@@ -18,11 +18,11 @@ __all__ = ["FloatFinish"]
 
 
 class FloatFinish(Record):
-    """Adds the bias and applies the activation, in place.
+    """The last step of a float layer: adds the bias and applies the activation, in place.
 
     Attributes:
         bias: one value per channel, None for no bias.
-        fixed: whether the bias is constant, so that copies of it may be kept.
+        fixed: whether the bias is constant, so that tiled copies of it may be kept.
         activation: the fused activation, which is a range to clamp to.
         node: the node whose third input is the bias, for which interpreters of one model share tiled copies; None to share none.
     """

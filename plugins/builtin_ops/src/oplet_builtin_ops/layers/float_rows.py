@@ -16,7 +16,7 @@ __all__ = ["FloatRows"]
 
 
 class FloatRows:
-    """A float FULLY_CONNECTED node: the product of input rows with weight rows.
+    """The plan of a float FULLY_CONNECTED node: the product of input rows with weight rows.
 
     Args:
         count: the number of rows of the input.

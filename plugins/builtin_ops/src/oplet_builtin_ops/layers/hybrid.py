@@ -41,7 +41,7 @@ def quantize_symmetric(values: Array, target: Array, scales: Array, spare: Array
         values: float32, (batches, values).
         target: receives the integers, float32 of the same shape.
         scales: receives the scale of each row, float32.
-        spare: float32 of the same shape.
+        spare: scratch, float32 of the same shape.
     """
     if len(values) <= _FEW and values.size:
         for row in range(len(values)):
@@ -69,7 +69,7 @@ def _quantize_row(values: Array, target: Array, scale: Array, spare: Array) -> N
 
 
 def quantize_asymmetric(values: Array, target: Array, scales: Array, spare: Array) -> None:
-    """Quantize each row to -128 .. 127 with its own zero point, which is subtracted again from the integers in `target`.
+    """Quantize each row to -128 .. 127 with a zero point of its own; `target` receives the integers minus the zero point.
 
     A value is rounded before the zero point is added, and the range is a difference in float32, as in the vector code of LiteRT's
     kernels; its scalar code rounds the sum.
@@ -133,7 +133,7 @@ def _scales_and_zero_points(low: Array, high: Array, scales: Array) -> Array:
 
 
 def quantize_to_even(values: Array, target: Array, scales: Array, spare: Array) -> None:
-    """Quantize each row with its own zero point as XNNPACK does, which is subtracted again from the integers in `target`.
+    """Quantize each row as XNNPACK does, with a zero point of its own; `target` receives the integers minus the zero point.
 
     All is computed in float32, and halves are rounded to even.
 

@@ -27,15 +27,15 @@ class HybridLayer(Record, frozen=False):
 
     Attributes:
         node: the node.
-        source: the activations, of which each batch is quantized by itself.
+        source: the float activations; each batch is quantized at run time.
         weights: int8, int4, int2, or uint8 whose bytes are int8 values.
         bias: float32, one value per output channel; None for no bias.
-        axis: the axis of the weights along which output channels are.
+        axis: the axis of the weights that has the output channels.
         asymmetric: whether the activations have a zero point.
         activation: the fused activation.
-        batches: the number of parts of the activations that have a scale each.
-        even: whether they are quantized as in XNNPACK, by `quantize_to_even`, which gives them a zero point.
-        quantized: the activations as integers without their zero point, float32.
+        batches: the number of batches, each with a scale of its own.
+        even: whether activations are quantized as in XNNPACK, by `quantize_to_even`, with a zero point.
+        quantized: scratch for the quantized activations minus their zero point, float32.
     """
 
     node: Node
@@ -79,12 +79,12 @@ class HybridLayer(Record, frozen=False):
 
     @property
     def block_size(self) -> int:
-        """Number of weights that share a scale if quantized blockwise; else 0."""
+        """The number of weights that share a scale if they are quantized blockwise; else 0."""
         return block_size(self.weights)
 
     @property
     def channels(self) -> int:
-        """Output channels."""
+        """The number of output channels."""
         return self.weights.shape[self.axis]
 
     @property
@@ -132,9 +132,9 @@ class HybridLayer(Record, frozen=False):
         return [(quantize, (values, target, scales, spare)), (np.multiply, (scales[:, None], self.scales, factors))]
 
     def finish(self) -> FloatFinish:
-        """Return the finishing step, which adds the bias and applies the activation."""
+        """Return the last step of the layer, which adds the bias and applies the activation."""
         return FloatFinish(None if self.bias is None else self.bias.data, self.fixed, self.activation)
 
     def thunk(self, calls: Calls) -> Thunk:
-        """Return a function that makes the numpy calls; if weights or bias are not constant, it rebuilds them in each run."""
+        """Return a function that executes the numpy calls of `calls`, generated in each run if weights or bias are not constant."""
         return run_program(calls) if self.fixed else partial(run_anew, calls)

@@ -29,14 +29,14 @@ __all__ = ["HybridRows"]
 
 
 class HybridRows:
-    """One hybrid FULLY_CONNECTED node.
+    """The plan of a hybrid FULLY_CONNECTED node: integer weights, and float activations that are quantized at run time.
 
     Args:
-        count: the number of rows of the input, each of which is quantized by itself.
+        count: the number of rows of the input; each is quantized with a scale of its own.
         options: the node's options.
 
     Attributes:
-        layer: the quantization of the rows, and the finish of the sums.
+        layer: the plan of the layer's quantization.
     """
 
     def __init__(self, context: Context, node: Node, count: int, options: FullyConnectedOptions) -> None:

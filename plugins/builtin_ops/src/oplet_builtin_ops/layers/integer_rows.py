@@ -27,16 +27,15 @@ _PIECE = 1 << 17
 
 
 class Streamed(Record):
-    """Plan of a product with large integer weights that converts the weights to float block by block; same interface as
-    `rows.Rows`.
+    """Plan of a product with large integer weights that are converted to float block by block; same interface as `rows.Rows`.
 
     Attributes:
         count: the number of rows of the matrix.
         depth: the number of values of a row.
         filters: the number of rows of the weights.
-        piece: memory for some rows of the weights, converted.
-        columns: the matrix in the type to compute in, None if it has that type.
-        accumulators: the products, None if they go directly to the output.
+        piece: scratch for a block of weights, converted to float.
+        columns: scratch for the matrix in the type to compute in; None if it has that type.
+        accumulators: scratch for the products; None if they are written to the output.
     """
 
     count: int
@@ -48,7 +47,7 @@ class Streamed(Record):
 
     @property
     def longest(self) -> int:
-        """Number of rows that are finished together: all."""
+        """The number of rows that are finished together: all."""
         return self.count
 
     def calls(self, source: Array, rows: Array, output: Array, finish: Callable[[slice, Array], list[Call]]) -> Iterator[Call]:
@@ -108,8 +107,8 @@ def arranged(node: Node, plan: Rows | Streamed, rows: Any, weights: Tensor, comp
 
     Args:
         node: the node.
-        plan: the plan.
-        rows: returns the weights, one row per output channel.
+        plan: the plan of the product.
+        rows: a function that returns the integer weights, one row per output channel.
         weights: the weights' tensor.
         compute: the float type to multiply in.
     """

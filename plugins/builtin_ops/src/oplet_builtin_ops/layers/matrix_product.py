@@ -36,7 +36,7 @@ class MatrixProduct:
 
     @property
     def columns(self) -> int:
-        """Number of columns of the result."""
+        """The number of columns of the result."""
         return self.shape[-1]
 
     def calls(self, left: Array, right: Array, target: Array) -> list[Call]:

@@ -28,7 +28,7 @@ _CUT = 1 << 28
 
 
 def call_work(call: Call) -> int:
-    """Estimate the values that a numpy call processes; one of unknown work counts as a whole part between two checkpoints."""
+    """Estimate the number of values that a numpy call processes; if unknown, the size of a whole part of `watched_parts`."""
     function, arguments = call
     if function is np.matmul:
         return _product_work(*arguments[:2])
@@ -54,13 +54,7 @@ def _product_work(left: Array, right: Array) -> int:
 
 
 def cut_product(left: Array, right: Array, target: Array) -> list[Call]:
-    """Return the numpy calls of a matrix product; cut into several if one would run too long without a checkpoint.
-
-    Args:
-        left: of two dimensions or more.
-        right: of two dimensions or more; dimensions before the last two broadcast.
-        target: receives the product.
-    """
+    """Return the numpy calls of a matrix product: several if one would run too long before the run can be cancelled."""
     work = _product_work(left, right)
     pieces = -(-work // _CUT)
     if pieces < 2 or right.ndim < 2 or left.ndim < 2:
@@ -95,7 +89,7 @@ def _batch(matrices: Array, axis: int, rank: int, part: slice) -> Array:
 
 
 def watched_parts(calls: Iterable[Call]) -> Iterator[tuple[Call, ...]]:
-    """Group numpy calls into parts of bounded work, between which a checkpoint runs."""
+    """Group numpy calls into parts of bounded work, between which the run can be cancelled."""
     part: list[Call] = []
     left = WORK
     for call in calls:
@@ -116,7 +110,7 @@ def watched_parts(calls: Iterable[Call]) -> Iterator[tuple[Call, ...]]:
 
 
 def run_watched(parts: Iterable[tuple[Call, ...]]) -> None:
-    """Make the calls part by part, with a checkpoint before each part."""
+    """Execute numpy calls part by part; before each part, check whether the run was cancelled."""
     for part in parts:
         checkpoint()
         for function, arguments in part:

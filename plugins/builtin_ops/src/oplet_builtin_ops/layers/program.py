@@ -39,20 +39,20 @@ _CALL_BYTES, _KEPT_BYTES, _UNCOUNTED = 512, 1 << 25, 64
 
 
 def run_calls(calls: Iterable[Call]) -> Callable[[], None]:
-    """Return a function that makes the given calls in order, for kernels with few calls."""
+    """Return a function that executes the given numpy calls in order, for kernels with few calls."""
     return _running(list(watched_parts(calls)))
 
 
 def run_program(make: Calls, call_bytes: int = _CALL_BYTES) -> Callable[[], None]:
-    """Return a function that replays many numpy calls; if too many to keep in memory, they are generated again in each run.
+    """Return a function that executes many numpy calls; if they are too many to keep, they are generated again in each run.
 
     Args:
         make: yields the calls.
-        call_bytes: the bytes of one call, if it holds more than views.
+        call_bytes: the memory of one call in bytes.
 
     Raises:
-        CancelledError: the run was cancelled while calls were made.
-        DeadlineError: the run took too long while calls were made.
+        CancelledError: the run was cancelled while the calls were generated.
+        DeadlineError: the deadline passed while the calls were generated.
     """
     parts: list[tuple[Call, ...]] = []
     count = 0
@@ -90,7 +90,7 @@ def _may_keep(nbytes: int) -> bool:
 
 
 def run_anew(make: Calls) -> None:
-    """Generate numpy calls and make them in order, without keeping any."""
+    """Generate numpy calls and execute them in order, without keeping any."""
     run_watched(watched_parts(make()))
 
 
@@ -109,7 +109,7 @@ def lane_count(context: Context, seconds: float) -> int:
 
 
 def run_lanes(context: Context, lanes: Sequence[Calls]) -> Iterator[Call]:
-    """Yield calls that run the lanes at once on worker threads, each lane's calls in order; a single lane's calls themselves."""
+    """Yield numpy calls that execute several sequences of calls (lanes) in parallel on worker threads; for one lane, its calls."""
     if len(lanes) == 1:
         yield from lanes[0]()
     elif lanes:
@@ -123,7 +123,7 @@ def convert(target: Array, values: Array) -> None:
 
 @lru_cache(maxsize=4096)
 def repeats(rows: int, columns: int) -> int:
-    """Return how many rows to join, a divisor of `rows`, so that a tiled per-column operand gives a long inner loop."""
+    """Return how many rows to join into one, a divisor of `rows`, so that a tiled per-column operand gives a long inner loop."""
     wanted = max(1, min(rows, _JOINED // max(columns, 1)))
     return next(r for r in range(wanted, 0, -1) if rows % r == 0)
 

@@ -46,7 +46,7 @@ def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
     """Return the weights' scales as float32: one for all output channels or one per channel.
 
     Raises:
-        EnsureError: there are none, their number is wrong, or one is negative, infinite or not a number.
+        EnsureError: the weights have no scales, their number is wrong, or a scale is negative, infinite or not a number.
     """
     quantization = weights.quantization
     if quantization is None or not len(quantization.scales):
@@ -73,7 +73,7 @@ def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: in
         weights: the weights.
         output: the output.
         channels: output channels.
-        axis: the axis of the weights along which output channels are.
+        axis: the axis of the weights that has the output channels.
         narrow: whether input scale * weight scale is rounded to float32, as in LiteRT's kernels of layers with a single factor.
     """
     scales = weight_scales(weights, channels, axis)
@@ -110,7 +110,7 @@ def ensure_symmetric(*tensors: Tensor) -> None:
     """Check that tensors have zero point 0.
 
     Raises:
-        EnsureError: one has another.
+        EnsureError: a tensor has another zero point.
     """
     for tensor in tensors:
         if tensor.quantization is not None and tensor.quantization.zero_points.any():
@@ -118,7 +118,7 @@ def ensure_symmetric(*tensors: Tensor) -> None:
 
 
 def rounding_of(source: Tensor, bias: Tensor | None) -> Rounding:
-    """Return the requantization rounding of LiteRT's convolutions: 64-bit accumulators for int16 input unless the bias is int32."""
+    """Return LiteRT's rounding of convolutions: from 64-bit accumulators for int16 input without int32 bias, else from 32 bits."""
     narrow = bias is not None and bias.type == TensorType.INT32
     return Rounding.DOUBLE if source.type != TensorType.INT16 or narrow else Rounding.WIDE
 
@@ -143,8 +143,8 @@ def widest_sum(weights: Tensor, depth: int, rows: Array | None) -> float:
 
     Args:
         weights: the weights.
-        depth: the weights of a channel.
-        rows: `channel_rows` if the weights are constant; otherwise the bound follows from their type and number.
+        depth: the number of weights of a channel.
+        rows: the result of `channel_rows` if the weights are constant; None to derive the bound from the weights' type.
     """
     return float(depth * _LARGEST[weights.type] if rows is None else _widths(rows).max(initial=0))
 
@@ -174,7 +174,7 @@ class QuantizedLayer(Record, frozen=False):
         weights: of type int8, uint8, int4, int2 or int16.
         bias: int32 or int64, one value per output channel; None for no bias.
         output: the output, of a quantized type.
-        axis: the axis of the weights along which output channels are.
+        axis: the axis of the weights that has the output channels.
         scales: the factor of each output channel from accumulators to outputs, float64.
         rounding: how scaled accumulators are rounded.
         activation: the fused activation.
@@ -182,7 +182,7 @@ class QuantizedLayer(Record, frozen=False):
         centred: whether the zero point is subtracted from the activations before the product.
         as_int8: whether the weights' bytes are read as int8 whatever their type, as in LiteRT's convolutions.
         scratch: the requantizer's scratch memory.
-        folds: whether the weights are multiplied with the factors before the product, in place of the result afterwards.
+        folds: whether the weights are multiplied by the factors before the product, instead of the result afterwards.
     """
 
     node: Node
@@ -240,15 +240,14 @@ class QuantizedLayer(Record, frozen=False):
 
     @property
     def compute(self) -> TensorType:
-        """Float type in which the integer product is computed exactly."""
+        """The float type in which the integer product is computed exactly."""
         return TensorType.FLOAT64 if self.folds else exact_type(self.bound)
 
     def fold(self, depth: int) -> None:
-        """Decide whether to premultiply the weights by the output factors: worthwhile if it saves more than float64 products
-        cost.
+        """Set `folds`: premultiply the weights by the output factors if that saves more time than float64 products cost.
 
         Args:
-            depth: the products per output.
+            depth: the number of products per output.
         """
         self.folds = depth <= _SHALLOW and self.fixed and self.requantizer().takes_scaled(self.output.dtype)
 
@@ -278,7 +277,7 @@ class QuantizedLayer(Record, frozen=False):
         self.scratch = context.add_temporary(self.node, (lanes, size), TensorType.FLOAT32 if narrow else TensorType.FLOAT64)
 
     def requantizer(self) -> Requantizer:
-        """Return the layer's requantizer; it also corrects for the input zero point, unless activations come without it."""
+        """Return the layer's requantizer, which also corrects for the input's zero point unless the activations come without it."""
         if self._requantizer is not None:
             return self._requantizer
         left = 0 if self.centred else self.source.zero_point
@@ -312,5 +311,5 @@ class QuantizedLayer(Record, frozen=False):
         return requantizer.calls(block, target, self.scratch.data[lane], self.folds)
 
     def thunk(self, calls: Calls) -> Thunk:
-        """Return a function that makes the numpy calls; if weights or bias are not constant, it rebuilds them in each run."""
+        """Return a function that executes the numpy calls of `calls`, generated in each run if weights or bias are not constant."""
         return run_program(calls) if self.fixed else partial(run_anew, calls)

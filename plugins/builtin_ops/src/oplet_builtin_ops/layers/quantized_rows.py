@@ -20,14 +20,14 @@ __all__ = ["QuantizedRows"]
 
 
 class QuantizedRows:
-    """One quantized FULLY_CONNECTED node.
+    """The plan of a quantized FULLY_CONNECTED node.
 
     Args:
         count: the number of rows of the input.
         activation: the fused activation.
 
     Attributes:
-        layer: the layer's parameters, and the finish of the sums.
+        layer: the parameters of the layer's quantization.
     """
 
     def __init__(self, node: Node, count: int, activation: ActivationFunctionType) -> None:

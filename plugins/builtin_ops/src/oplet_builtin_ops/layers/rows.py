@@ -27,10 +27,10 @@ class Rows(Record):
     Attributes:
         count: the number of rows of the matrix.
         depth: the number of values of a row.
-        filters: the number of outputs of a row.
-        strips: the strips of rows.
-        columns: the rows of a strip in the type to compute in, None if they have that type.
-        accumulators: the products of a strip, None if they go directly to the output.
+        filters: the number of outputs per row.
+        strips: the blocks of consecutive rows (strips) that are computed together.
+        columns: scratch for the rows of a strip in the type to compute in; None if they have that type.
+        accumulators: scratch for the products of a strip; None if they are written to the output.
     """
 
     count: int
@@ -42,7 +42,7 @@ class Rows(Record):
 
     @property
     def longest(self) -> int:
-        """Number of rows of the largest strip."""
+        """The number of rows of the largest strip."""
         return self.strips[0].stop if self.strips else 0
 
     def calls(self, source: Array, matrix: Array, output: Array, finish: Callable[[slice, Array], list[Call]]) -> Iterator[Call]:
@@ -76,9 +76,9 @@ def plan_rows(
     Args:
         context: the node's context.
         node: the node.
-        count: the rows.
+        count: the number of rows.
         weights: the weights' tensor.
-        source: the type of the rows.
+        source: the rows' type.
         compute: the float type to multiply in.
         in_place: whether the products are written into the output itself.
     """

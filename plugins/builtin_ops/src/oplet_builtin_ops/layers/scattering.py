@@ -29,9 +29,9 @@ class Scatter:
     """Plan of a transposed convolution: a matrix product, then a scatter-add (col2im) into the output.
 
     Attributes:
-        windows: the windows of the convolution whose transpose this is: over the output, one for each input pixel.
+        windows: the windows of the convolution that is transposed: over the output, one per input pixel.
         depth: the channels of the input.
-        by_image: whether outputs of two images may not be finished together.
+        by_image: whether outputs of different images are finished (bias, activation) separately.
     """
 
     windows: Windows
@@ -40,19 +40,19 @@ class Scatter:
 
     @property
     def filter_size(self) -> int:
-        """Number of output values that one input pixel contributes to (filter height * width * channels)."""
+        """The number of output values that one input pixel contributes to (filter height * width * channels)."""
         w = self.windows
         return w.height.filter * w.width.filter * w.channels
 
     @property
     def rows(self) -> int:
-        """Number of input rows that are multiplied at a time."""
+        """The number of input rows that are multiplied at a time."""
         width = max(1, self.windows.width.out)
         return max(1, min(self.windows.height.out, _STAMPS // max(1, self.filter_size * width)))
 
     @property
     def images(self) -> int:
-        """Number of images that are multiplied at a time, if whole images fit."""
+        """The number of images that are multiplied at a time, if whole images fit."""
         w = self.windows
         if self.rows < w.height.out:
             return 1
@@ -60,17 +60,17 @@ class Scatter:
 
     @property
     def stamps_shape(self) -> tuple[int, int]:
-        """Shape of the matrix of products, (input pixels, filter_size), before they are scattered."""
+        """The shape of the matrix of products, (input pixels, filter_size), before they are scattered."""
         return self.images * self.rows * self.windows.width.out, self.filter_size
 
     @property
     def centred_shape(self) -> tuple[int, int]:
-        """Shape of the block of input pixels, minus zero point, that is multiplied at a time."""
+        """The shape of the block of input pixels, minus zero point, that is multiplied at a time."""
         return self.stamps_shape[0], self.depth
 
     @property
     def finished(self) -> int:
-        """Largest number of output values that are finished (bias, activation, requantization) at a time."""
+        """The largest number of output values that are finished (bias, activation, requantization) at a time."""
         w = self.windows
         row = w.width.size * w.channels
         rows = min(w.height.size, max(1, _FINISHED // max(1, row)))

@@ -22,7 +22,7 @@ __all__ = ["ShuffledLayer"]
 
 
 class ShuffledLayer:
-    """One FULLY_CONNECTED node with shuffled weights; building it checks the node."""
+    """The plan of a FULLY_CONNECTED node with shuffled weights; building it checks the node."""
 
     def __init__(self, context: Context, node: Node, count: int, activation: ActivationFunctionType) -> None:
         source, weights = node.inputs[:2]

@@ -27,7 +27,7 @@ def densify(
     """Convert the stored values of a sparse constant to a dense array of `shape`.
 
     Args:
-        values: the stored values, in the order of the tree; surplus ones are ignored.
+        values: the stored values, in the order of the sparsity table's traversal; surplus ones are ignored.
         sparsity: the sparsity table.
         shape: the dense shape.
         out: receives the result, contiguous; a new array unless given.

@@ -9,13 +9,13 @@ __all__ = ["transposed_axis"]
 
 
 def transposed_axis(name: str, padding: Padding, size: int, filter: int, stride: int, inputs: int, dilation: int = 1) -> Axis:
-    """Compute the geometry of a transposed convolution along one axis: the windows of the convolution that it transposes.
+    """Return the windows of a transposed convolution along one axis: those of the convolution that it is the transpose of.
 
-    With SAME padding the geometry is that of a convolution of `size` elements, whose number of windows is the number of inputs. With
-    VALID padding each of the `inputs` has a window, and values that windows write beyond `size` are cut off.
+    With SAME padding the geometry is that of a convolution of `size` elements, whose number of windows is the number of inputs.
+    With VALID padding each of the `inputs` has a window, and values that windows write beyond `size` are cut off.
 
     Args:
-        name: the axis in messages, "height".
+        name: the axis in messages, such as "height".
         size: the size of the transposed convolution's output.
         inputs: the size of its input.
 

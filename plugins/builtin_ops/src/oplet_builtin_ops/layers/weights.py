@@ -28,7 +28,7 @@ def ensure_bias(bias: Tensor | None, channels: int, *types: TensorType) -> None:
     """Check a bias's type and length, and that its zero point is 0.
 
     Raises:
-        EnsureError: one is wrong.
+        EnsureError: the type, length or zero point is wrong.
     """
     if bias is None:
         return

@@ -53,12 +53,12 @@ class WindowAxis(Row):
 
     @property
     def out(self) -> int:
-        """Number of windows along the axis."""
+        """The number of windows along the axis."""
         span = (self.taps - 1) * self.dilation + 1
         return 0 if self.size < span else (self.size - span) // self.stride + 1
 
     def seen(self, tap: int) -> slice:
-        """Return the slice of input positions that all windows read through one tap."""
+        """Return the slice of input positions that all windows read at one position (tap) of a window."""
         start = tap * self.dilation
         return slice(start, start + (self.out - 1) * self.stride + 1, self.stride)
 
@@ -67,7 +67,7 @@ def ensure_reducible(source: Tensor, initial: Tensor, output: Tensor) -> None:
     """Check the operands' types and shapes as LiteRT does.
 
     Raises:
-        EnsureError: LiteRT refuses them, too.
+        EnsureError: the types or shapes are invalid.
     """
     ensure_type(source, *REDUCIBLE_TYPES)
     ensure_same_type(source, output)
@@ -114,7 +114,7 @@ def fold_windows(
         ufunc: the reduction, of two operands.
         source: the input.
         axes: the windows along each axis.
-        initial: an array whose first value each window begins with.
+        initial: an array whose first value is the initial value of each window.
         scratch: the memory that `add_fold_scratch` requested.
         target: the output.
     """

@@ -32,7 +32,7 @@ class Rows(Row):
 
     Attributes:
         padded: the rows of the padded map.
-        source: the rows of the map without padding that belong there.
+        source: the corresponding rows of the map without padding.
         top: the number of padding rows before them.
     """
 
@@ -64,7 +64,7 @@ class Windows(Windows2D):
 
     @property
     def are_rows(self) -> bool:
-        """Whether the windows are consecutive pieces of the padded map, so that im2col needs no copy."""
+        """Whether each window is a contiguous piece of the padded map in order, so that im2col needs no copy."""
         return _are_rows(self.height, self.width)
 
     def interior(self, padded: Array) -> Array:
@@ -73,9 +73,9 @@ class Windows(Windows2D):
         return padded[:, h.before : h.before + h.size, w.before : w.before + w.size]
 
     def padded_apart(self, strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
-        """Group the strips whose padding is written together; return (thread or -1 for before threads start, strips).
+        """Group the strips by the thread that writes the padding they read; return (thread, strips), or -1 for one group of all.
 
-        Two threads that read the same padded rows both write them, with the same values.
+        The group -1 is written before threads start. Padded rows that two threads read are written by both, with the same values.
         """
         if not strips or strips[-1].lane == 0 or self.batch > 1:
             return [(-1, strips)]
@@ -115,10 +115,10 @@ class Windows(Windows2D):
         """Divide the windows into strips of about `size` windows, of whole rows or images where these are small.
 
         Args:
-            size: the windows of a strip.
+            size: the number of windows of a strip.
             by_image: whether no strip may have windows of two images.
-            lanes: the number of threads that strips are assigned to; a strip goes to the lane of its middle window, if windows
-                were dealt out evenly.
+            lanes: the number of threads to assign strips to: a strip goes to the thread that has its middle window if all windows
+                are distributed evenly.
         """
         if not self.count:
             return []
@@ -165,7 +165,7 @@ class _Strips(Sequence[Strip]):
 
 
 def by_lane(strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
-    """Group strips, sorted by worker thread, into (thread number, its strips) pairs."""
+    """Group strips, which are sorted by worker thread, into pairs (thread number, its strips)."""
     found: list[tuple[int, Sequence[Strip]]] = []
     while strips:
         lane = strips[0].lane
@@ -176,7 +176,7 @@ def by_lane(strips: Sequence[Strip]) -> list[tuple[int, Sequence[Strip]]]:
 
 
 def longest_strip(strips: Sequence[Strip]) -> int:
-    """Return the number of windows of the first strip, which is the largest; 0 if there is none."""
+    """Return the number of windows of the first strip, which has the most; 0 if there is none."""
     return strips[0].stop - strips[0].start if strips else 0
 
 

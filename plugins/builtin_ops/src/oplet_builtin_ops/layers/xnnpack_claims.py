@@ -10,12 +10,11 @@ tflite/delegates/xnnpack/xnnpack_delegate.cc
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
 from oplet.kernels.activations import CLAMPS
+from oplet.records import Row
 from oplet.schema.enums import BuiltinOperator, Padding
 from oplet.schema.options import BatchMatMulOptions, Conv2DOptions, FullyConnectedOptions, TransposeConvOptions
 from oplet_builtin_ops.layers.blocks import block_size, follow_xnnpack
@@ -30,7 +29,7 @@ _TINIEST = np.finfo(np.float32).tiny
 _MULTIPLES = {TensorType.INT4: 2, TensorType.INT2: 4}
 
 
-class _Places(NamedTuple):
+class _Places(Row):
     """Where a layer has its operands: positions of activations, weights and bias (-1 for no bias)."""
 
     source: int = 0
@@ -48,12 +47,15 @@ _LAYERS = {
 
 
 def follows_claim(context: Context, node: Node) -> bool:
-    """Return whether a node's activations are to be quantized as XNNPACK does: it claims the node, and the program wants its numbers."""
+    """Return whether a node's activations are quantized as in XNNPACK: XNNPACK would claim it, and default delegates are enabled."""
     return context.default_delegates and not unclaimed(node)
 
 
 def remark(node: Node, default_delegates: bool) -> str:
-    """Return whose numbers a layer of float activations and integer weights has, for `explain()`; "" for other layers."""
+    """Return in words, for `explain()`, whether a layer of float activations and integer weights has XNNPACK's results.
+
+    The result is "" for other layers.
+    """
     places = _LAYERS[node.op]
     source, weights = node.inputs[places.source], node.inputs[places.weights]
     if source.type not in _FLOATS or weights.type not in _INTEGERS:

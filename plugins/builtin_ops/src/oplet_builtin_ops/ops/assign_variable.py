@@ -13,13 +13,13 @@ from oplet_builtin_ops.control.resources import VARIABLE, Variable, check_handle
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the handle's type and shape."""
+    """Check the type and shape of the handle of an ASSIGN_VARIABLE node."""
     ensure_operands(node, 2, 0)
     check_handle(node.inputs[0])
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """Return a function that copies the value into the variable, reusing the variable's array if type and shape fit."""
+    """Return a function that copies the value into the variable, in place if the variable's array has its type and shape."""
     handle, source = node.inputs[0].data, node.inputs[1]
     type, value = source.type, source.data
 

@@ -11,7 +11,7 @@ from oplet_builtin_ops.ops.stablehlo_composite import bind
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Prepare the called subgraph for the node's inputs."""
+    """Prepare the subgraph that a CALL node runs, for the node's inputs."""
     callee = prepare_callee(context, node.options(CallOptions).subgraph, "called", node.inputs, len(node.outputs))
     node.prepared = callee, bool(node.outputs) and prepare_branches(context, [callee], node.outputs)
 

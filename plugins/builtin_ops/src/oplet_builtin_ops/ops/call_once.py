@@ -12,7 +12,7 @@ from oplet.schema.options import CallOnceOptions
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check that the node and its subgraph have no inputs or outputs."""
+    """Check that the CALL_ONCE node and its subgraph have no inputs or outputs."""
     count = len(node.inputs), len(node.outputs)
     ensure(count == (0, 0), f"CALL_ONCE has no inputs and no outputs, this node has {count[0]} and {count[1]}.")
     callee = context.callee(node.options(CallOnceOptions).init_subgraph_index)
@@ -23,7 +23,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """Return a function that runs the subgraph the first time only."""
+    """Return a function that runs the subgraph of CALL_ONCE the first time only."""
     callee = context.callee(node.options(CallOnceOptions).init_subgraph_index)
 
     def run() -> None:

@@ -8,139 +8,23 @@ Numerics: tflite/kernels/conv.cc, tflite/kernels/internal/reference/conv.h and i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import chain
-
-import numpy as np
-
-from oplet import Context, Node, Registration, Tensor, TensorType
-from oplet.kernels.arrays import Array, Thunk
-from oplet.schema.options import Conv2DOptions
+from oplet import Context, Node, Registration
+from oplet.kernels.arrays import Thunk
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
-from oplet_builtin_ops.layers.checked_convolution import SOURCES, check_convolution
-from oplet_builtin_ops.layers.convolution import Products, filter_matrices, plan_products
-from oplet_builtin_ops.layers.float_layer import FloatFinish
-from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
-from oplet_builtin_ops.layers.program import Call, run_calls, run_program
-from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
-from oplet_builtin_ops.layers.weights import transposed
-from oplet_builtin_ops.layers.windows import Strip
-from oplet_builtin_ops.layers.xnnpack_claims import remark
+from oplet_builtin_ops.layers import remark
+from oplet_builtin_ops.layers.checked_convolution import SOURCES
 
 
 def prepare(context: Context, node: Node) -> None:
-    windows, groups, filters, layer = check_convolution(context, node)
-    source = node.inputs[0].type
-    if layer is None:
-        node.prepared = plan_products(
-            context, node, windows, filters, source=source, compute=source, groups=groups, in_place=True
-        )
-    elif isinstance(layer, QuantizedLayer):
-        if windows.are_rows and groups == 1:
-            # Gathering patches takes twice as long for float64; and what is added to an output has no place among those of several groups.
-            layer.fold(layer.weights.size // filters)
-        products = plan_products(
-            context, node, windows, filters, source=source, compute=layer.compute, groups=groups, added=int(layer.folds)
-        )
-        layer.add_scratch(context, products.longest * filters, products.lanes)
-        node.prepared = products, layer
-    else:
-        layer.add_scratch(context)
-        single = layer.compute == TensorType.FLOAT32
-        products = plan_products(
-            context,
-            node,
-            windows,
-            filters,
-            source=source,
-            compute=layer.compute,
-            groups=groups,
-            in_place=single,
-            by_image=True,
-        )
-        node.prepared = products, layer
+    from oplet_builtin_ops.layers import numpy_convolution  # here, as compiled kernels serve most of them
+
+    numpy_convolution.prepare(context, node)
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    if not node.outputs[0].size:
-        return run_calls([])
-    if isinstance(node.prepared, Products):
-        return _bind_float(node, node.prepared)
-    products: Products
-    layer: QuantizedLayer | HybridLayer
-    products, layer = node.prepared
-    if isinstance(layer, QuantizedLayer):
-        return layer.thunk(lambda: _quantized_calls(node, products, layer))
-    return layer.thunk(lambda: _hybrid_calls(node, products, layer))
+    from oplet_builtin_ops.layers import numpy_convolution
 
-
-def _matrices(
-    node: Node, products: Products, rows: Callable[[], Array], dtype: np.dtype, weights: Tensor, *, scaled: bool = False
-) -> Array:
-    """Return the weights as one matrix for each group, cached if constant; the input's shape decides their layout.
-
-    Args:
-        rows: returns the weights; it is called only where they are not made yet.
-        scaled: whether they come multiplied with the output factors, as `QuantizedLayer.fold` decides.
-    """
-    groups = products.groups
-
-    def make() -> Array:
-        return transposed(rows().reshape(groups, products.filters // groups, -1), dtype)
-
-    # The factors depend on weights and bias, and on tensors whose quantization does not change.
-    key = "matrices", dtype, groups, scaled, node.inputs[0].type, node.outputs[0].type
-    return node.cached(key, [weights, node.optional_input(2) if scaled else None], make, shared=True)
-
-
-def _bind_float(node: Node, products: Products) -> Thunk:
-    source, weights = node.inputs[:2]
-    bias = node.optional_input(2)
-    if weights.is_constant and products.windows.count > 4:
-        # BLAS is faster if it reads a matrix along its rows; for a few windows the copy would take longer.
-        matrices = _matrices(node, products, lambda: weights.data, weights.dtype, weights)
-    else:
-        matrices = filter_matrices(weights.data, products.groups)
-    finish = FloatFinish(
-        None if bias is None else bias.data,
-        bias is not None and bias.is_constant,
-        node.options(Conv2DOptions).fused_activation_function,
-        node,
-    )
-    output = node.outputs[0].data.reshape(-1, products.filters)
-    return run_program(lambda: products.calls(source.data, np.float32(0), matrices, output, lambda _, block: finish.calls(block)))
-
-
-def _quantized_calls(node: Node, products: Products, layer: QuantizedLayer) -> Iterator[Call]:
-    requantizer = layer.requantizer()
-    dtype = np.dtype(np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
-
-    def rows() -> Array:
-        return requantizer.scaled(layer.rows()) if layer.folds else layer.rows()
-
-    matrices = _matrices(node, products, rows, dtype, layer.weights, scaled=layer.folds)
-    output = layer.output.data.reshape(-1, products.filters)
-
-    def finish(strip: Strip, block: Array) -> list[Call]:
-        return layer.finish(requantizer, block, output[strip.start : strip.stop], strip.lane)
-
-    return products.calls(layer.source.data, layer.source.zero_point, matrices, output, finish)
-
-
-def _hybrid_calls(node: Node, products: Products, layer: HybridLayer) -> Iterator[Call]:
-    finish = layer.finish()
-    factors = np.empty((layer.batches, layer.channels), np.float32)
-    dtype = np.dtype(np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
-    matrices = _matrices(node, products, layer.rows, dtype, layer.weights)
-    output = node.outputs[0].data.reshape(-1, products.filters)
-
-    def finish_strip(strip: Strip, block: Array) -> list[Call]:
-        target = output[strip.start : strip.stop]
-        copy: list[Call] = [] if products.accumulators is None else [(np.copyto, (target, block))]
-        by_pixel = layer.batches == len(output)
-        return copy + finish.calls(target, factors[strip.start : strip.stop] if by_pixel else factors[strip.where[0].start])
-
-    return chain(layer.quantize(factors), products.calls(layer.quantized.data, np.float32(0), matrices, output, finish_strip))
+    return numpy_convolution.bind(context, node)
 
 
 REGISTRATION = takes_halves(

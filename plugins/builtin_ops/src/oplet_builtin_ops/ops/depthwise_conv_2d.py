@@ -7,113 +7,23 @@ tflite/kernels/internal/reference/depthwiseconv_float.h, depthwiseconv_uint8.h a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from itertools import chain
-from typing import Any
-
-import numpy as np
-
-from oplet import Context, Node, Registration, TensorType
-from oplet.kernels.arrays import Array, Thunk
-from oplet.schema.options import DepthwiseConv2DOptions
+from oplet import Context, Node, Registration
+from oplet.kernels.arrays import Thunk
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
+from oplet_builtin_ops.layers import remark
 from oplet_builtin_ops.layers.checked_convolution import SOURCES
-from oplet_builtin_ops.layers.checked_depthwise import CHANNELS, check_depthwise
-from oplet_builtin_ops.layers.convolution import Products, plan_products
-from oplet_builtin_ops.layers.depthwise import Taps, plan_taps
-from oplet_builtin_ops.layers.float_layer import FloatFinish
-from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
-from oplet_builtin_ops.layers.program import Call, run_anew, run_calls, run_program
-from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
-from oplet_builtin_ops.layers.windows import Strip, Windows
-from oplet_builtin_ops.layers.xnnpack_claims import remark
 
 
 def prepare(context: Context, node: Node) -> None:
-    windows, channels, filters, layer = check_depthwise(context, node)
-    source = node.inputs[0].type
-    compute = layer.compute if layer is not None else TensorType.FLOAT32
-    in_place = source == TensorType.FLOAT32 and compute == TensorType.FLOAT32
-    by_image = isinstance(layer, HybridLayer)
-    if isinstance(layer, HybridLayer):
-        layer.add_scratch(context)
-    plan: Products | Taps
-    if channels == 1:
-        windows = Windows(windows.batch, windows.height, windows.width, 1)
-        plan = plan_products(
-            context, node, windows, filters, source=source, compute=compute, in_place=in_place, by_image=by_image
-        )
-    else:
-        plan = plan_taps(
-            context, node, windows, filters // channels, source=source, compute=compute, in_place=in_place, by_image=by_image
-        )
-    if isinstance(layer, QuantizedLayer):
-        layer.add_scratch(context, plan.longest * filters, plan.lanes)
-    node.prepared = plan, layer
+    from oplet_builtin_ops.layers import numpy_depthwise  # here, as compiled kernels serve most of them
+
+    numpy_depthwise.prepare(context, node)
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    if not node.outputs[0].size:
-        return run_calls([])
-    plan, layer = node.prepared
-    if isinstance(layer, QuantizedLayer):
-        return layer.thunk(lambda: _quantized_calls(node, plan, layer))
-    if isinstance(layer, HybridLayer):
-        return layer.thunk(lambda: _hybrid_calls(node, plan, layer))
-    return _bind_float(node, plan)
+    from oplet_builtin_ops.layers import numpy_depthwise
 
-
-def _arranged(node: Node, plan: Products | Taps, rows: Array, dtype: Any) -> Array:
-    """Return the weights in the layout and type that the plan multiplies, cached if constant."""
-    _, height, width, filters = node.inputs[1].shape
-
-    def make() -> Array:
-        by_tap = np.asarray(rows.T, dtype, order="C")
-        return by_tap[None] if isinstance(plan, Products) else by_tap.reshape(height, width, filters)
-
-    return node.cached(("weights", dtype, type(plan), node.inputs[0].type), [node.inputs[1]], make, shared=True)
-
-
-def _bind_float(node: Node, plan: Products | Taps) -> Thunk:
-    source, weights = node.inputs[:2]
-    bias, output = node.optional_input(2), node.outputs[0]
-    fixed = weights.is_constant and (bias is None or bias.is_constant)
-
-    def calls() -> Iterator[Call]:
-        finish = FloatFinish(
-            None if bias is None else bias.data, fixed, node.options(DepthwiseConv2DOptions).fused_activation_function, node
-        )
-        arranged = weights.data[0] if isinstance(plan, Taps) else weights.data.reshape(1, -1, weights.shape[3])
-        target = output.data.reshape(-1, weights.shape[3])
-        return plan.calls(source.data, np.float32(0), arranged, target, lambda _, block: finish.calls(block))
-
-    return run_program(calls) if fixed else partial(run_anew, calls)
-
-
-def _quantized_calls(node: Node, plan: Products | Taps, layer: QuantizedLayer) -> Iterator[Call]:
-    requantizer = layer.requantizer()
-    arranged = _arranged(node, plan, layer.rows(), np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
-    output = layer.output.data.reshape(-1, layer.weights.shape[CHANNELS])
-
-    def finish(strip: Strip, block: Array) -> list[Call]:
-        return layer.finish(requantizer, block, output[strip.start : strip.stop], strip.lane)
-
-    return plan.calls(layer.source.data, layer.source.zero_point, arranged, output, finish)
-
-
-def _hybrid_calls(node: Node, plan: Products | Taps, layer: HybridLayer) -> Iterator[Call]:
-    finish = layer.finish()
-    factors = np.empty((layer.batches, layer.channels), np.float32)
-    arranged = _arranged(node, plan, layer.rows(), np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
-    output = node.outputs[0].data.reshape(-1, layer.channels)
-
-    def finish_strip(strip: Strip, block: Array) -> list[Call]:
-        target = output[strip.start : strip.stop]
-        copy: list[Call] = [] if plan.accumulators is None else [(np.copyto, (target, block))]
-        return copy + finish.calls(target, factors[strip.where[0].start])
-
-    return chain(layer.quantize(factors), plan.calls(layer.quantized.data, np.float32(0), arranged, output, finish_strip))
+    return numpy_depthwise.bind(context, node)
 
 
 REGISTRATION = takes_halves(Registration(prepare=prepare, bind=bind, pure=True, types=SOURCES, remark=remark), 0, 1, mixed=True)

@@ -99,7 +99,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def is_plain(node: Node) -> bool:
-    """Return whether rows are copied as they are in the table, and not dequantized."""
+    """Return whether an EMBEDDING_LOOKUP copies rows as they are in the table, without dequantizing."""
     table = node.inputs[1]
     return bool(table.type == node.outputs[0].type and not block_size(table))
 
@@ -108,17 +108,14 @@ def ensure_row(table: Tensor, number: int) -> None:
     """Check that a table has the row of this number.
 
     Raises:
-        EnsureError: it has not.
+        EnsureError: the table has no such row.
     """
     ensure(number >= 0, lambda: f"row {number} of {table} is asked for; rows are numbered from 0.")
     ensure(number < table.shape[0], lambda: f"row {number} of {table} is asked for, which has {table.shape[0]}.")
 
 
 def row_scales(table: Tensor) -> Array:
-    """Return the table's scales as float32: a column with one per row or one for all, or a row of them for each row of blocks.
-
-    They are 0 if the table has none.
-    """
+    """Return the table's scales, float32, of shape (rows, 1), (rows, blocks of a row), or (1, 1) for one scale; 0 if it has none."""
     quantization = table.quantization
     if quantization is None or not len(quantization.scales):
         return np.zeros((1, 1), np.float32)

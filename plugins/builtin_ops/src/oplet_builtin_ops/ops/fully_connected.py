@@ -10,8 +10,8 @@ from __future__ import annotations
 from oplet import Context, Node, Registration
 from oplet.kernels.arrays import Thunk
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
+from oplet_builtin_ops.layers import remark
 from oplet_builtin_ops.layers.checked_rows import TYPES, check_rows
-from oplet_builtin_ops.layers.xnnpack_claims import remark
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -7,8 +7,9 @@ Numerics: tflite/kernels/internal/reference/hard_swish.h
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array, Thunk
@@ -19,7 +20,11 @@ from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_looku
 from oplet_builtin_ops.elementwise.blocks import run_blocks, scratch_shape
 from oplet_builtin_ops.layers.program import Call
 
-Int64s = NDArray[np.int64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Int64s = NDArray[np.int64]
+
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
 _PASSES = 4

@@ -14,7 +14,7 @@ from oplet_builtin_ops.control.resources import HashTable, find_or_make
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the key and value types and the handle's shape, [1]."""
+    """Check a HASHTABLE node: the key and value types, and the handle's shape, [1]."""
     ensure_operands(node, 0)
     options = node.options(HashtableOptions)
     ensure(
@@ -26,7 +26,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """Return a function that writes the table's handle, creating the table if it does not exist."""
+    """Return a function that writes the hash table's handle, and creates the table if it does not exist."""
     output, options = node.outputs[0].data, node.options(HashtableOptions)
 
     def run() -> None:

@@ -13,7 +13,7 @@ _ENTRY = 48
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node and give the output the keys' shape."""
+    """Check a HASHTABLE_FIND node and give the output the keys' shape."""
     ensure_operands(node, 3)
     handle, keys, default = node.inputs
     output = node.outputs[0]
@@ -28,7 +28,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """Return a function that looks up each key, with the default for missing keys."""
+    """Return a function that looks up each key in the hash table; missing keys get the default value."""
     handle, keys, default = (tensor.data for tensor in node.inputs)
     output = node.outputs[0].data.reshape(-1)
 

@@ -14,7 +14,7 @@ _ENTRY = 160
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the handle, and that there are as many values as keys."""
+    """Check a HASHTABLE_IMPORT node: the handle, and equal numbers of keys and values."""
     ensure_operands(node, 3, 0)
     handle, keys, values = node.inputs
     table_handle(handle)
@@ -26,7 +26,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """Return a function that fills the table once; of equal keys the first wins."""
+    """Return a function that fills the hash table once; of equal keys the first wins."""
     handle, keys, values = (tensor.data for tensor in node.inputs)
 
     def run() -> None:

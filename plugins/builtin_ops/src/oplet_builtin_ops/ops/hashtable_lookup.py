@@ -16,7 +16,7 @@ from oplet.kernels.operands import ensure_operands
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Set the output shapes: a row of values and a hit flag (0 or 1) for each wanted key."""
+    """Set the output shapes of HASHTABLE_LOOKUP: a row of values and a hit flag (0 or 1) for each key that is looked up."""
     ensure_operands(node, 3, 2)
     wanted, keys, values = node.inputs
     output, hits = node.outputs
@@ -34,7 +34,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """Return a function that looks up all keys at once."""
+    """Return a function that looks up all keys of a HASHTABLE_LOOKUP node at once."""
     wanted, keys, values = (tensor.data for tensor in node.inputs)
     output, hits = (tensor.data for tensor in node.outputs)
     missing = b"" if node.inputs[2].type is TensorType.STRING else 0

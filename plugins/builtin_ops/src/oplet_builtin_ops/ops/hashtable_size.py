@@ -10,7 +10,7 @@ from oplet_builtin_ops.control.resources import TABLES, HashTable, find, table_h
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the handle and give the output the shape [1]."""
+    """Check the handle of a HASHTABLE_SIZE node and give the output the shape [1]."""
     ensure_operands(node, 1)
     table_handle(node.inputs[0])
     ensure_type(node.outputs[0], TensorType.INT64)
@@ -18,7 +18,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """Return a function that writes the number of keys; 0 for a table that is not filled yet."""
+    """Return a function that writes the number of the hash table's keys; 0 if the table is not filled yet."""
     handle, output = node.inputs[0].data, node.outputs[0].data
 
     def run() -> None:

@@ -10,7 +10,7 @@ from oplet_builtin_ops.control.calls import Call, prepare_branches, prepare_call
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Prepare the two branches for the inputs after the condition."""
+    """Prepare the two branches of an IF node for the inputs after the condition."""
     ensure(node.has_input(0), "IF takes a condition as its first input, this node has none.")
     condition = node.inputs[0]
     ensure_type(condition, TensorType.BOOL)
@@ -24,7 +24,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """Return a function that runs one of the two bound branches."""
+    """Return a function that runs one of the two branches of an IF node, as the condition decides."""
     callees, dynamic = node.prepared
     then, otherwise = (Call(context, callee, node.inputs[1:], node.outputs, dynamic=dynamic) for callee in callees)
     condition = node.inputs[0].data.reshape(-1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType
 from oplet.kernels.arrays import Array, Thunk
@@ -13,6 +14,9 @@ from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary, scale_ratio, scaled
 from oplet_builtin_ops.elementwise.blocks import run_blocks, scratch_shape
 from oplet_builtin_ops.layers.program import Call
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 _PASSES = 2

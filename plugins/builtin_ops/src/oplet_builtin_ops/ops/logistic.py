@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Thunk
@@ -13,6 +12,9 @@ from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.arithmetic.lookup import sampled_table
 from oplet_builtin_ops.arithmetic.sigmoid_table import input_scaling, logistic_int16
 from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
 _TYPES = (*FLOATS, TensorType.INT8, TensorType.UINT8, TensorType.INT16)

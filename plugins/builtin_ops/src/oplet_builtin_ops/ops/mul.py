@@ -5,8 +5,9 @@ Numerics: tflite/kernels/mul.cc, tflite/kernels/internal/reference/mul.h and int
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.activations import activation_range
@@ -19,6 +20,9 @@ from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, rescaler
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
 from oplet_builtin_ops.elementwise.pair_scaling import ProductScaling
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 PLAIN = (
     TensorType.FLOAT32,

@@ -23,7 +23,7 @@ _TYPES = (TensorType.FLOAT32,)
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Set the output shape: a row of samples for each row of logits."""
+    """Set the output shape of MULTINOMIAL: a row of samples for each row of logits."""
     ensure_operands(node, 2)
     logits, samples = node.inputs
     ensure_type(logits, *_TYPES)

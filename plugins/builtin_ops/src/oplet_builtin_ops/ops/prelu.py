@@ -5,8 +5,9 @@ Numerics: tflite/kernels/internal/reference/prelu.h
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType, ensure_fits, ensure_type
 from oplet.kernels.arrays import Array, Thunk
@@ -19,6 +20,9 @@ from oplet_builtin_ops.elementwise import binary_arithmetic as binary
 from oplet_builtin_ops.elementwise.activations import scale_ratio, scaled
 from oplet_builtin_ops.elementwise.blocks import run_blocks, scratch_shape
 from oplet_builtin_ops.layers.program import Call
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
@@ -20,6 +19,9 @@ from oplet_builtin_ops.arithmetic.lookup import lookup, lookup_table
 from oplet_builtin_ops.arithmetic.quantization import channel_parameters, ensure_quantized, wraps_large_values
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, rescaler
 from oplet_builtin_ops.layers.program import convert
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 #: The output types by input type.
 TARGETS: Final = {

@@ -15,7 +15,7 @@ from oplet_builtin_ops.control.resources import HANDLES, Variable, check_handle,
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the handle's type and shape; the variable may not exist yet."""
+    """Check the type and shape of a READ_VARIABLE node's handle; the variable may not exist yet."""
     ensure_operands(node, 1)
     check_handle(node.inputs[0])
     if node.cached("is scalar", (), lambda: not node.outputs[0].shape):
@@ -23,7 +23,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """Return a function that copies the variable's current value, since an assignment may have replaced its array."""
+    """Return a function that copies the variable's current value to the output."""
     handle, output = node.inputs[0].data, node.outputs[0]
     dynamic = output.is_dynamic
 

@@ -6,7 +6,7 @@ Numerics: tflite/kernels/activations.cc (SoftmaxPrepare), internal/reference/sof
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,13 +14,10 @@ from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensur
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import SoftmaxOptions
-from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
-from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, Softmax16, fits_fixed_point
-from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
-from oplet_builtin_ops.arithmetic.tabled_softmax import TabledSoftmax
-from oplet_builtin_ops.layers.program import lane_count, run_calls, run_lanes
-from oplet_builtin_ops.layers.rows import even_slices
-from oplet_builtin_ops.shaping.row_folds import fold_rows
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, Softmax16
+    from oplet_builtin_ops.arithmetic.tabled_softmax import TabledSoftmax
 
 #: About the seconds of a value.
 _VALUE: Final = 1e-9
@@ -50,10 +47,14 @@ def prepare(context: Context, node: Node) -> None:
         if source.type == TensorType.FLOAT16:
             context.add_temporary(node, source.shape, TensorType.FLOAT32)
         return
+    from oplet_builtin_ops.arithmetic.quantization import ensure_quantized  # here, as those of floats have no tables
+
     ensure_quantized(source, output)
     if output.type == source.type == TensorType.INT8:
         _ensure_output(node, -128, 256)
     elif source.type == TensorType.INT16:
+        from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+
         ensure_zero_point_is_zero(source)
         _ensure_output(node, 0, 32768)
     node.prepared = node.cached(("tables", source.type, output.type), (), lambda: _tables(source, output, beta))
@@ -64,9 +65,15 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def _tables(source: Tensor, output: Tensor, beta: float) -> Softmax8 | Softmax16 | TabledSoftmax:
+    from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, Softmax16, fits_fixed_point
+
     if source.type == TensorType.INT16:
         return Softmax16(source, beta)
-    return Softmax8(source, beta) if fits_fixed_point(source, beta) else TabledSoftmax(source, output, beta)
+    if fits_fixed_point(source, beta):
+        return Softmax8(source, beta)
+    from oplet_builtin_ops.arithmetic.tabled_softmax import TabledSoftmax
+
+    return TabledSoftmax(source, output, beta)
 
 
 def _ensure_output(node: Node, zero_point: int, steps: int) -> None:
@@ -86,6 +93,9 @@ def bind(context: Context, node: Node) -> Thunk:
     beta = node.options(SoftmaxOptions).beta
     if source.type == TensorType.FLOAT16:
         return _bind_half(source.data, output.data, beta, *temporaries)
+    from oplet_builtin_ops.layers.program import lane_count, run_calls, run_lanes  # here, as compiled kernels serve most
+    from oplet_builtin_ops.layers.rows import even_slices
+
     lanes = lane_count(context, output.size * _VALUE)
     if lanes == 1:
         return _bind_float(source.data, output.data, beta, *temporaries)
@@ -95,6 +105,8 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def _bind_float(x: Array, y: Array, beta: float, row: Array) -> Thunk:
+    from oplet_builtin_ops.shaping.row_folds import fold_rows
+
     factor, scales = np.array(beta, np.float32), beta != 1
     find_largest, add_up = fold_rows(np.maximum, x, row), fold_rows(np.add, y, row)
 

@@ -13,7 +13,7 @@ from oplet_builtin_ops.control.calls import Call, prepare_branches, prepare_call
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Prepare every branch for the inputs after the index."""
+    """Prepare every branch of a STABLEHLO_CASE node for the inputs after the index."""
     ensure(node.has_input(0), "STABLEHLO_CASE takes the branch's index as its first input, this node has none.")
     index = node.inputs[0]
     ensure_type(index, TensorType.INT32)
@@ -33,7 +33,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """Return a function that runs the selected branch."""
+    """Return a function that runs the branch of a STABLEHLO_CASE node that the index selects."""
     callees, dynamic = node.prepared
     calls = [Call(context, callee, node.inputs[1:], node.outputs, dynamic=dynamic) for callee in callees]
     index = node.inputs[0].data.reshape(-1)

@@ -13,7 +13,7 @@ from oplet_builtin_ops.control.calls import Call, prepare_branches, prepare_call
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Prepare the decomposition subgraph for the node's inputs."""
+    """Prepare a composite node's decomposition subgraph for the node's inputs."""
     ensure(node.inputs, "STABLEHLO_COMPOSITE takes at least one input, this node has none.")
     options = node.options(StableHLOCompositeOptions)
     ensure(options.name is not None, "'stablehlo.composite' missing required option 'name'.")
@@ -25,7 +25,7 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def bind(context: Context, node: Node) -> Callable[[], None]:
-    """Return the bound call of the decomposition subgraph."""
+    """Return a function that runs the composite's decomposition subgraph."""
     callee, dynamic = node.prepared
     return Call(context, callee, node.inputs, node.outputs, dynamic=dynamic)
 

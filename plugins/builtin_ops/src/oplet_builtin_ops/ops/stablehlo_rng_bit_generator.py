@@ -25,7 +25,7 @@ _BLOCKS = 1 << 16
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the state; the output's shape is the declared one."""
+    """Check the state of an RNG_BIT_GENERATOR node; the output's shape is the declared one."""
     ensure_operands(node, 1, 2)
     state, (after, output) = node.inputs[0], node.outputs
     ensure_type(state, *_TYPES)

@@ -119,9 +119,9 @@ def _found(node: Node) -> tuple[tuple[int, ...], Index, tuple[int, int] | None]:
 
 
 def taken_axes(node: Node) -> tuple[list[tuple[int, int]], Index] | None:
-    """Return the entries that take a single position, as (entry, axis), and the numpy index with 0 in their place.
+    """Return the entries of `begin` that select a single position, as (entry, axis), and the numpy index with 0 in their place.
 
-    None if the strides are not constant, another entry selects a range that is known only at run time, or the node is invalid.
+    The result is None if strides or a range of another entry are known only at run time, or the node is invalid.
     """
     options = node.options(StridedSliceOptions)
     strides = node.inputs[3]

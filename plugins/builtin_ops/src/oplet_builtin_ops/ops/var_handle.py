@@ -12,13 +12,13 @@ from oplet_builtin_ops.control.resources import variable_number
 
 
 def init(context: Context, buffer: Any) -> int:
-    """Return the variable's integer handle, numbered in the order in which nodes are loaded."""
+    """Return the integer handle of a VAR_HANDLE node's variable; handles are numbered in the order in which nodes are loaded."""
     options = buffer if isinstance(buffer, VarHandleOptions) else VarHandleOptions()
     return variable_number(context, options.container or "", options.shared_name or "")
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the output; its shape is the declared one."""
+    """Check the output of a VAR_HANDLE node; its shape is the declared one."""
     ensure_operands(node, 0)
     ensure_type(node.outputs[0], TensorType.RESOURCE, TensorType.INT32)
     ensure(node.outputs[0].size == 1, f"{node.outputs[0]} has {node.outputs[0].size} values; a handle is one.")

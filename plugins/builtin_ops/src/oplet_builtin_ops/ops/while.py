@@ -8,7 +8,7 @@ from oplet_builtin_ops.control.loops import bind_loop, prepare_loop
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Prepare condition and body for the node's inputs."""
+    """Prepare the condition and body of a WHILE node for the node's inputs."""
     options = node.options(WhileOptions)
     prepare_loop(context, node, options.cond_subgraph_index, options.body_subgraph_index)
 

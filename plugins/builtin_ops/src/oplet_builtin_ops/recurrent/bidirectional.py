@@ -25,7 +25,7 @@ class Sources(Row):
 
     @property
     def auxiliary_depth(self) -> int:
-        """Number of features of the auxiliary input; 0 if there is none."""
+        """The number of features of the auxiliary input; 0 if there is none."""
         return 0 if self.auxiliary is None else self.auxiliary.shape[-1]
 
 
@@ -35,7 +35,7 @@ def read_sources(node: Node, position: int, weighted: bool) -> Sources:
     Args:
         node: the node.
         position: the position of the auxiliary input.
-        weighted: whether there are weights for it.
+        weighted: whether the node has weights for the auxiliary input.
     """
     source, auxiliary = node.inputs[0], node.optional_input(position)
     ensure(auxiliary is not None or not weighted, f"input {position}, the auxiliary input, is left out, but it has weights.")

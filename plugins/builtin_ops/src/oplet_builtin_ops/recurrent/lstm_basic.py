@@ -33,7 +33,7 @@ _INT8 = np.array(-128, np.int64), np.array(127, np.int64)
 
 
 def prepare_basic(context: Context, node: Node) -> None:
-    """Check the node and set its output shapes: output, cell state, and two for intermediate results."""
+    """Check a basic LSTM node and set its output shapes: output, cell state, and two for intermediate results."""
     ensure_operands(node, 5, 4)
     source, last, weights, bias, state = node.inputs
     ensure(source.ndim == 2, f"{source} must have 2 dimensions.")
@@ -60,7 +60,7 @@ def prepare_basic(context: Context, node: Node) -> None:
 
 
 def bind_basic(context: Context, node: Node) -> Thunk:
-    """Return the function that runs a checked node."""
+    """Return the function that runs a prepared basic LSTM node."""
     _, last, weights, bias, state = node.inputs
     for tensor in (last, state):
         if not tensor.has_data:

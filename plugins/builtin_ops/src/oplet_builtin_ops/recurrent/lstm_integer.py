@@ -80,7 +80,7 @@ def update_cell_calls(
 
 
 class IntegerLstm:
-    """An integer LSTM over a sequence: int8 activations, int16 gates and cell state."""
+    """The plan of an integer LSTM over a sequence: int8 activations, int16 gates and cell state."""
 
     def __init__(self, context: Context, node: Node, lstm: LstmTensors, settings: LstmSettings, layout: Layout) -> None:
         self.node, self.lstm, self.settings, self.layout = node, lstm, settings, layout

@@ -63,7 +63,7 @@ def _normalize(values: Array, coefficients: Array, bias: Array) -> None:
 
 
 class LowIntegerLstm:
-    """One time step of an integer LSTM with 12 intermediate scales."""
+    """The checked node of an integer LSTM with 12 intermediate scales; `thunk` makes the function that computes one time step."""
 
     def __init__(self, context: Context, node: Node, lstm: LstmTensors, settings: LstmSettings, layout: Layout) -> None:
         self.node, self.lstm, self.settings, self.batches = node, lstm, settings, layout.batches

@@ -95,12 +95,12 @@ class LstmTensors:
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
+        """The number of cells."""
         return self.output.inputs.shape[0]
 
     @property
     def outputs(self) -> int:
-        """Number of output values per step."""
+        """The number of output values per step."""
         return self.output.recurrent.shape[-1]
 
     @property
@@ -184,7 +184,7 @@ def ensure_dense(node: Node) -> None:
     """Check that weights are not sparse, as LiteRT does not support that for this op.
 
     Raises:
-        EnsureError: some are.
+        EnsureError: a weight tensor is sparse.
     """
     for tensor in node.inputs:
         ensure(tensor is None or tensor.sparsity is None, f"{tensor} is stored sparse, which this kind of LSTM does not read.")

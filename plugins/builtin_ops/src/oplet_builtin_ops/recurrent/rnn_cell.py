@@ -40,14 +40,14 @@ class RnnTensors:
 
     @property
     def units(self) -> int:
-        """Number of values of the state."""
+        """The number of values of the state."""
         return self.inputs.shape[0]
 
     def check(self, depth: int, batches: int, auxiliary_depth: int = 0) -> None:
         """Check the shapes and types of the cell's tensors.
 
         Raises:
-            EnsureError: one is wrong.
+            EnsureError: a tensor has a wrong shape or type.
         """
         ensure_type(self.inputs, TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8)
         ensure(self.inputs.ndim == 2, f"the input weights {self.inputs} must have 2 dimensions.")
@@ -66,7 +66,7 @@ class RnnTensors:
 
 
 class RnnCell:
-    """One RNN cell that runs over a sequence in one direction."""
+    """The plan of one RNN cell that runs over a sequence in one direction."""
 
     def __init__(
         self,

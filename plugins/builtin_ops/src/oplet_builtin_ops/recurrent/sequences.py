@@ -24,7 +24,7 @@ class Layout(Row):
 
     @property
     def shape(self) -> Shape:
-        """Shape of the sequence tensors' first two dimensions."""
+        """The shape of the sequence tensors' first two dimensions."""
         return (self.steps, self.batches) if self.time_major else (self.batches, self.steps)
 
     def steps_of(self, values: Array, backward: bool = False) -> Array:

@@ -18,7 +18,7 @@ class AxisPadding:
     """The low, high and interior padding along one axis.
 
     Attributes:
-        size: the size of the axis before.
+        size: the size of the axis without padding.
         low: the padding before the first value; if negative, the values that are cropped there.
         high: the padding after the last value; if negative, the values that are cropped there.
         interior: the padding between two neighbours.
@@ -31,7 +31,7 @@ class AxisPadding:
 
     @property
     def padded(self) -> int:
-        """Size of the axis after padding; negative if more is cropped than there is."""
+        """The size of the axis after padding; negative if more is cropped than there is."""
         return self.size + max(self.size - 1, 0) * self.interior + self.low + self.high
 
     def places(self) -> tuple[slice, slice]:

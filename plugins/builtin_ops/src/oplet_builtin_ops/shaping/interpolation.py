@@ -54,7 +54,7 @@ class Neighbours(Row):
         upper: the position of the upper neighbour.
         fraction: the distance from the lower neighbour, 0 to `one`.
         one: the distance between two neighbours.
-        blocks: the small matrices that interpolate, by the character of their type; they are made when they are first used.
+        blocks: a cache of small interpolation matrices, by dtype character.
     """
 
     lower: Array
@@ -65,7 +65,7 @@ class Neighbours(Row):
 
 
 def remembered(find: Find) -> Find:
-    """Decorate a function that finds neighbours with a cache for axes of usual lengths, as maps are often square."""
+    """Decorate a function that returns Neighbours: cache the results for axes of usual lengths."""
     kept = lru_cache(maxsize=64)(find)
 
     @wraps(find)
@@ -78,7 +78,7 @@ def remembered(find: Find) -> Find:
 
 @remembered
 def float_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Neighbours:
-    """Compute source positions and fractions along an axis in LiteRT's float32 arithmetic."""
+    """Return the neighbours of `outputs` positions on an axis of `length` elements, computed in LiteRT's float32 arithmetic."""
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale, half = np.float32(steps) / np.float32(spaces), np.float32(0.5)
     found = Neighbours(np.empty(outputs, np.int32), np.empty(outputs, np.int32), np.empty(outputs, np.float32), 1, {})
@@ -93,7 +93,10 @@ def float_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_
 
 @remembered
 def integer_neighbours(length: int, outputs: int, align_corners: bool, half_pixel_centers: bool) -> Neighbours:
-    """Compute source positions and fractions along an axis in LiteRT's 10-bit fixed point, fractions in lowest terms."""
+    """Return the neighbours of `outputs` positions on an axis of `length` elements, computed in LiteRT's 10-bit fixed point.
+
+    The fractions are in lowest terms.
+    """
     steps, spaces = (length - 1, outputs - 1) if align_corners and outputs > 1 else (length, outputs)
     scale = (_ONE * steps + spaces // 2) // spaces
     found = Neighbours(np.empty(outputs, np.int32), np.empty(outputs, np.int32), np.empty(outputs, np.int32), _ONE, {})
@@ -169,7 +172,7 @@ def _resize_columns(source: Array, target: Array, axis: Neighbours) -> Iterator[
 
 
 def interpolate(source: Array, between: Array, target: Array, down: Neighbours, across: Neighbours) -> Iterator[Call]:
-    """Return numpy calls that resize NHWC maps of one float type; results still have to be divided by both axes' `one`."""
+    """Return numpy calls that resize NHWC maps of one float type, without the final division by both axes' `one`."""
     if not target.size:
         return iter(())
     if target.shape[1] >= source.shape[1]:
@@ -178,7 +181,7 @@ def interpolate(source: Array, between: Array, target: Array, down: Neighbours, 
 
 
 def mend(source: Array, output: Array, down: Neighbours, across: Neighbours) -> None:
-    """Recompute the rows of outputs that are not all finite, in the reference kernel's order, without products with 0.
+    """Recompute the rows of `output` with infinities or NaNs in the reference kernel's order, without products with 0.
 
     Args:
         source: float32, (batches, height, width, channels).

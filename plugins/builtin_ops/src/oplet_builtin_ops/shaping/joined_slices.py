@@ -22,7 +22,7 @@ __all__ = ["JoinedSlices", "bind_joined", "prepare_joined", "slices_to_absorb"]
 
 
 class JoinedSlices(Row):
-    """What CONCATENATION prepares when it fuses slices.
+    """The plan of a CONCATENATION that is fused with the SLICE nodes of its inputs.
 
     Attributes:
         axis: the axis along which the pieces are joined.
@@ -36,7 +36,7 @@ class JoinedSlices(Row):
 
 
 def slices_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
-    """Return the producers that are fused: the SLICE nodes of run-time shape if all slice the same tensor, else none."""
+    """Return the nodes to fuse with a CONCATENATION: the SLICE nodes of run-time shape, if all of them slice the same tensor."""
     found = [maker for maker in makers if maker.op is BuiltinOperator.SLICE and _is_dynamic(maker)]
     return found if len({id(maker.inputs[0]) for maker in found}) == 1 else ()
 
@@ -55,7 +55,7 @@ def prepare_joined(context: Context, node: Node) -> None:
     """Prepare a CONCATENATION with fused slices.
 
     Raises:
-        EnsureError: they cannot be fused; the runtime then prepares the node by itself.
+        EnsureError: the slices cannot be fused; the runtime then prepares the node without them.
     """
     makers = {slice_.outputs[0]: slice_ for slice_ in node.absorbed}
     source, output = node.absorbed[0].inputs[0], node.outputs[0]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Tensor, charge, ensure_fits
 from oplet.kernels.arrays import Array, Shape
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["row_finder", "row_positions"]
 
@@ -18,7 +21,7 @@ _any = np.logical_or.reduce
 
 
 def row_finder(indices: Tensor, depth: int, shape: Shape) -> Callable[[], NDArray[np.int64]]:
-    """Return a function that computes `row_positions` of a tensor's index vectors; a constant is checked and computed now."""
+    """Return a function that computes `row_positions` of a tensor's index vectors, which are computed just once if constant."""
     vectors = indices.data.reshape(prod(indices.shape) // depth if depth else prod(indices.shape[:-1]), depth)
     find = _finder(vectors, shape)
     if not indices.is_constant:

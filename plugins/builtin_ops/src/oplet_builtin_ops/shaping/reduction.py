@@ -50,7 +50,7 @@ def reduced_axes(node: Node) -> tuple[int, ...]:
 
 
 def kept_shape(node: Node) -> Shape:
-    """Return the output's shape with every reduced axis kept as 1."""
+    """Return the output's shape with every reduced axis kept with size 1."""
     axes = reduced_axes(node)
     return tuple(1 if axis in axes else dim for axis, dim in enumerate(node.inputs[0].shape))
 
@@ -78,7 +78,7 @@ def prepare_reduction(context: Context, node: Node, *types: TensorType) -> None:
 
 
 def bind_reduction(context: Context, node: Node, bind: Callable[[Node], Thunk]) -> Thunk:
-    """Return the function that runs a reduction; `bind` makes it once the output's shape is known."""
+    """Return the function that runs a reduction; `bind` builds it when the output's shape is known."""
     return defer_or_run(context, node, _shapes, bind, node.inputs[1:])
 
 
@@ -93,7 +93,7 @@ def highest(dtype: np.dtype[Any]) -> float:
 
 
 def summing(source: Array, axes: tuple[int, ...], output: Array) -> Thunk:
-    """Return a function: output = sums over `axes` (kept as 1), accumulated in the array's own type; integers wrap around."""
+    """Return a function: output = sums over `axes` (kept with size 1), accumulated in the input's type; integers wrap around."""
     if source.dtype == np.float32 and axes and axes == tuple(range(axes[0], axes[-1] + 1)):
         # Neighbouring axes are one axis of a matrix, or of a stack of matrices, whose columns BLAS adds up.
         before, after = prod(source.shape[: axes[0]]), prod(source.shape[axes[-1] + 1 :])
@@ -106,7 +106,7 @@ def summing(source: Array, axes: tuple[int, ...], output: Array) -> Thunk:
 
 
 def bind_by_ufunc(node: Node, combine: np.ufunc, of_nothing: Callable[[np.dtype[Any]], float]) -> Thunk:
-    """Return a function that reduces by a ufunc; `of_nothing` gives the result of an empty reduction by dtype."""
+    """Return a function that reduces by the ufunc `combine`; `of_nothing` returns the result of an empty reduction for a dtype."""
     source, output, axes = node.inputs[0].data, node.outputs[0].data, reduced_axes(node)
     if not source.size:
         return partial(output.fill, of_nothing(output.dtype))
@@ -118,7 +118,9 @@ def bind_by_ufunc(node: Node, combine: np.ufunc, of_nothing: Callable[[np.dtype[
 
 
 def reduction_by_ufunc(combine: np.ufunc, of_nothing: Callable[[np.dtype[Any]], float], *types: TensorType) -> Registration:
-    """Build the registration of a reduction by a ufunc; quantized inputs must have the output's quantization."""
+    """Build the registration of a reduction by the ufunc `combine` on `types`; quantized inputs must have the output's
+    quantization.
+    """
 
     def prepare(context: Context, node: Node) -> None:
         prepare_reduction(context, node, *types)

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_fits, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["Groups", "combined", "grouped", "segment_reduction", "unsorted_segment_reduction"]
 
@@ -25,7 +27,7 @@ Initial = Callable[["np.dtype[np.generic]"], float]
 
 
 class Groups(NamedTuple):
-    """Rows sorted by id: their order, the start of each group of equal ids, and the groups' ids."""
+    """Rows sorted by segment id: their order, the start of each group of equal ids, and each group's id."""
 
     order: NDArray[np.intp]
     starts: NDArray[np.intp]
@@ -33,7 +35,7 @@ class Groups(NamedTuple):
 
 
 def grouped(ids: Array) -> Groups:
-    """Sort rows by id and group equal ids; rows with negative ids are left out."""
+    """Sort rows by segment id and group equal ids; rows with negative ids are left out."""
     short = ids.astype(np.int16)  # numpy sorts int16 many times faster
     order = np.argsort(short if (short == ids).all() else ids, kind="stable")
     order = order[np.searchsorted(ids, 0, sorter=order) :]

@@ -19,7 +19,7 @@ def ensure_update_fits(operand: Tensor, update: Tensor) -> None:
     """Check that an update has the operand's type and rank, and is not larger along any axis.
 
     Raises:
-        EnsureError: one of these does not hold.
+        EnsureError: type, rank or size does not fit.
     """
     ensure_same_type(operand, update)
     ensure(
@@ -50,8 +50,8 @@ def update_thunk(operand: Array, update: Array, starts: list[Array], output: Arr
     """Return a function that copies `operand` to `output` and overwrites a block with `update`.
 
     Args:
-        operand: the tensor.
-        update: the block.
+        operand: the array to update.
+        update: the new values of the block.
         starts: integer arrays that together have the block's start along each axis.
         output: receives the result.
     """

@@ -32,7 +32,7 @@ class Boxes:
         areas: the areas of the boxes.
 
     Args:
-        flat: whether there may be boxes without an area.
+        flat: whether boxes of area 0 may occur.
     """
 
     def __init__(self, edges: Floats, areas: Floats, flat: bool) -> None:
@@ -69,15 +69,15 @@ class Boxes:
 def choose_in_order(
     boxes: Boxes, order: NDArray[np.intp], limit: int, too_much: Callable[[Floats], NDArray[np.bool_]], again: bool = False
 ) -> list[int]:
-    """Select boxes greedily in `order`; return their numbers.
+    """Select boxes greedily in `order` (non-maximum suppression); return their indices.
 
     Args:
         boxes: all boxes.
-        order: numbers of boxes, the best first.
+        order: indices of boxes, the best first.
         limit: the most boxes to select.
-        too_much: returns for an array of overlaps where they suppress the later box.
-        again: whether a selected box remains a candidate, so that it is selected until the limit is reached unless it overlaps
-            itself too much.
+        too_much: returns a mask of the overlaps that are large enough to suppress the later box.
+        again: whether a selected box remains a candidate, as in LiteRT; it is selected again, up to the limit, unless its overlap
+            with itself suppresses it.
     """
     found: list[int] = []
     start, size = 0, _FIRST_BLOCK

@@ -46,7 +46,7 @@ _ENTRY_BYTES, _LEADER_BYTES = 256, 96
 
 
 def prepare_suppression(context: Context, node: Node) -> None:
-    """Check a NON_MAX_SUPPRESSION node (one LiteRT kernel for both: a sixth input makes it soft); set its output shapes."""
+    """Check a NON_MAX_SUPPRESSION_V4 or _V5 node (LiteRT has one kernel; a sixth input makes it soft NMS); set its output shapes."""
     soft = len(node.inputs) == 6
     ensure_operands(node, 6 if soft else 5, 3 if soft else 2)
     boxes, scores, most, *thresholds = node.inputs
@@ -100,14 +100,14 @@ def _shape(node: Node) -> tuple[int]:
 
 
 class Leaders:
-    """The candidates with the best scores, in descending order.
+    """The candidate boxes with the best scores, in descending order.
 
     Attributes:
         floor: the score of the last of them; all other candidates have lower ones.
-        numbers: their numbers among all candidates.
+        numbers: their indices among all candidates.
         scores: their scores.
         boxes: their boxes.
-        total: the number of all candidates, those that are not among these included.
+        total: the number of all candidates, with those that are not in this list.
     """
 
     def __init__(self, corners: Floats, candidates: NDArray[np.intp], scores: Floats, count: int) -> None:
@@ -134,7 +134,7 @@ class Leaders:
         return queue
 
     def row_of(self, rule: Callable[[Floats], Array]) -> Callable[[int], Array]:
-        """Return a cached function that applies `rule` to the overlaps of one box with all others, computed for blocks of boxes."""
+        """Return a function that applies `rule` to the overlaps of the box with a given index with all boxes; results are cached."""
         height = 1 + _PAIRS // len(self.scores)
 
         @lru_cache(max(1, _KEPT // (height * len(self.scores))))
@@ -152,7 +152,15 @@ class Leaders:
 def choose_among_best(
     corners: Floats, candidates: NDArray[np.intp], scores: Floats, limit: int, choose: Callable[[Leaders, int], list[Found]]
 ) -> list[Found]:
-    """Select up to `limit` boxes by `choose` from the best candidates; from four times as many each time it finds too few."""
+    """Select up to `limit` boxes by `choose` among the best candidates; retry with four times as many while it finds too few.
+
+    Args:
+        corners: the boxes.
+        candidates: the indices of the candidates among the boxes.
+        scores: the scores of the candidates.
+        limit: the most boxes to select.
+        choose: selects boxes among the leading candidates; returns (score, index) pairs.
+    """
     count = max(_FEWEST_LEADERS, 3 * limit)
     while limit:
         charge(_LEADER_BYTES * min(count, len(scores)))

@@ -18,10 +18,10 @@ Entry = TypeVar("Entry", bound="tuple[Any, ...]")
 
 
 class PriorityQueue(Generic[Entry]):
-    """Heap of the entries not below a floor; the entry of highest priority comes first.
+    """A binary heap in the order of C++'s std::priority_queue; entries of the lowest priorities may be just counted.
 
     Attributes:
-        count: the number of all entries, those below the floor included.
+        count: the number of all entries, with those that are just counted.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class PriorityQueue(Generic[Entry]):
         return bool(self._heap)
 
     def append(self, entry: Entry) -> None:
-        """Add an entry."""
+        """Add an entry, a tuple that begins with its priority."""
         self._rise(self.count, entry)
         self.count += 1
 

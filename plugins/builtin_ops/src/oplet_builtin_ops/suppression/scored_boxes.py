@@ -16,7 +16,7 @@ _INFINITY = np.array(np.inf, np.float32)
 
 
 def suppress(boxes: Boxes, scores: Array, threshold: float, overlap: float, most: int) -> Array:
-    """Return the numbers of the boxes that suppression keeps, by descending score.
+    """Return the indices of the boxes that non-maximum suppression keeps, by descending score.
 
     Args:
         boxes: all boxes.
@@ -34,7 +34,7 @@ def suppress(boxes: Boxes, scores: Array, threshold: float, overlap: float, most
 def fast_suppression(
     boxes: Boxes, scores: Array, threshold: float, overlap: float, most: int, classes: int
 ) -> tuple[Array, Array]:
-    """Suppress boxes by their best score over all classes; return those kept and the best classes of each, (boxes, classes).
+    """Suppress boxes by their best score over all classes; return the kept boxes' indices and best classes, (boxes, classes).
 
     Args:
         boxes: all boxes.
@@ -42,7 +42,7 @@ def fast_suppression(
         threshold: boxes of lower scores are dropped.
         overlap: boxes whose intersection over union with a better one is larger are dropped.
         most: the most boxes to keep.
-        classes: how many classes to return for each.
+        classes: the number of classes to return per box.
     """
     used = min(classes, scores.shape[1])
     best = np.maximum.reduce(scores, 1)
@@ -55,7 +55,7 @@ def fast_suppression(
 def regular_suppression(
     boxes: Boxes, scores: Array, threshold: float, overlap: float, most: int, most_per_class: int
 ) -> tuple[Array, Array]:
-    """Suppress boxes of each class by themselves; return the best of those kept and the class of each, (boxes, 1).
+    """Suppress the boxes of each class separately; return the indices of the best kept boxes and the class of each, (boxes, 1).
 
     Args:
         boxes: all boxes.

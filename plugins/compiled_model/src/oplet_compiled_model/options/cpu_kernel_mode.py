@@ -8,14 +8,13 @@ __all__ = ["CpuKernelMode"]
 
 
 class CpuKernelMode(enum.IntEnum):
-    """What runs nodes on the CPU; the numbers are LiteRT's.
+    """Which code runs nodes on the CPU; the members' values are LiteRT's.
 
     Attributes:
-        DELEGATE: a delegate that says it is for CPUs, where one is installed; oplet's kernels run what it leaves.
+        DELEGATE: a delegate registered for CPUs, where one is installed; oplet's kernels run the nodes that it does not claim.
         XNNPACK: another name of DELEGATE.
-        REFERENCE: the kernels of the installed packages, with the numbers of LiteRT's own kernels where its default has others
-            (see `oplet.OpResolverType`).
-        BUILTIN: the same.
+        REFERENCE: kernels with the results of LiteRT's reference kernels (`oplet.OpResolverType.BUILTIN_REF`).
+        BUILTIN: kernels with the results of LiteRT's own kernels without XNNPACK (`BUILTIN_WITHOUT_DEFAULT_DELEGATES`).
     """
 
     DELEGATE = 0

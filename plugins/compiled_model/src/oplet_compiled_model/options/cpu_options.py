@@ -16,7 +16,7 @@ class CpuOptions:
 
     Attributes:
         num_threads: the threads that kernels may use, at most as many as the machine has processors; 0 or less for one.
-        kernel_mode: what runs nodes; None for the kernels of the installed packages, with the numbers of LiteRT's default.
+        kernel_mode: which code runs nodes; None for kernels with the results of LiteRT's default (`oplet.OpResolverType.AUTO`).
         enable_ynnpack: accepted for compatibility; it has no effect, as in a LiteRT without YNNPACK.
         xnnpack_flags: accepted for compatibility.
         xnnpack_weight_cache_path: accepted for compatibility.

@@ -55,7 +55,7 @@ class Options:
 
     @classmethod
     def create(cls) -> Options:
-        """Return options with all defaults."""
+        """Return options with default values."""
         return cls()
 
     @property

@@ -8,12 +8,12 @@ __all__ = ["HardwareAccelerator"]
 
 
 class HardwareAccelerator(enum.IntFlag):
-    """Kinds of hardware, to be combined with `|`; the numbers are LiteRT's.
+    """Kinds of hardware, to be combined with `|`; the members' values are LiteRT's.
 
     Attributes:
         CPU: the kernels of the installed packages.
-        GPU: a delegate that says it is for GPUs.
-        NPU: a delegate that says it is for NPUs.
+        GPU: a delegate registered for GPUs.
+        NPU: a delegate registered for NPUs.
     """
 
     CPU = 1

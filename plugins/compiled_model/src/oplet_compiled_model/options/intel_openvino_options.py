@@ -12,7 +12,7 @@ __all__ = ["IntelOpenVinoGraphBackend", "IntelOpenVinoOptions", "IntelOpenVinoPe
 
 
 class IntelOpenVinoGraphBackend(enum.IntEnum):
-    """The device that runs a graph."""
+    """The devices that OpenVINO can run a graph on; the members' values are LiteRT's."""
 
     CPU = 0
     GPU = 1
@@ -20,7 +20,7 @@ class IntelOpenVinoGraphBackend(enum.IntEnum):
 
 
 class IntelOpenVinoPerformanceMode(enum.IntEnum):
-    """What a device optimizes for."""
+    """The goals that an OpenVINO device can optimize for; the members' values are LiteRT's."""
 
     LATENCY = 0
     THROUGHPUT = 1
@@ -33,7 +33,7 @@ class IntelOpenVinoOptions:
 
     Attributes:
         graph_backend: the device.
-        performance_mode: what it optimizes for.
+        performance_mode: the goal that the device optimizes for.
         configs_map: OpenVINO's properties by name.
         enable_weight_sharing: share weights between partitions.
     """

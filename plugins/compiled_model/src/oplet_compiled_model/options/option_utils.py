@@ -8,7 +8,7 @@ __all__ = ["optional_bool_to_int", "optional_enum_to_int"]
 
 
 def optional_bool_to_int(value: bool | None) -> int:
-    """Return 1 or 0 for a truth value, and -1 for None."""
+    """Return 1 for True, 0 for False, and -1 for None."""
     return -1 if value is None else int(bool(value))
 
 

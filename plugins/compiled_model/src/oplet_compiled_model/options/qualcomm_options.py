@@ -23,7 +23,7 @@ __all__ = [
 
 
 class QualcommLogLevel(enum.IntEnum):
-    """How much Qualcomm's SDK logs."""
+    """The log levels of Qualcomm's SDK."""
 
     OFF = 0
     ERROR = 1
@@ -34,7 +34,7 @@ class QualcommLogLevel(enum.IntEnum):
 
 
 class QualcommHtpPerformanceMode(enum.IntEnum):
-    """The performance modes of the tensor processor."""
+    """The performance modes of Qualcomm's tensor processor (HTP)."""
 
     DEFAULT = 0
     SUSTAINED_HIGH_PERFORMANCE = 1
@@ -49,7 +49,7 @@ class QualcommHtpPerformanceMode(enum.IntEnum):
 
 
 class QualcommDspPerformanceMode(enum.IntEnum):
-    """The performance modes of the signal processor."""
+    """The performance modes of Qualcomm's signal processor (DSP)."""
 
     DEFAULT = 0
     SUSTAINED_HIGH_PERFORMANCE = 1
@@ -63,7 +63,7 @@ class QualcommDspPerformanceMode(enum.IntEnum):
 
 
 class QualcommProfiling(enum.IntEnum):
-    """How much is profiled."""
+    """The levels of profiling on Qualcomm's accelerators."""
 
     OFF = 0
     BASIC = 1
@@ -73,7 +73,7 @@ class QualcommProfiling(enum.IntEnum):
 
 
 class QualcommOptimizationLevel(enum.IntEnum):
-    """What compiling optimizes for."""
+    """The optimization goals of Qualcomm's graph compiler."""
 
     OPTIMIZE_FOR_INFERENCE = 0
     OPTIMIZE_FOR_PREPARE = 1
@@ -81,7 +81,7 @@ class QualcommOptimizationLevel(enum.IntEnum):
 
 
 class QualcommGraphPriority(enum.IntEnum):
-    """The priority of a graph on the device."""
+    """The priorities of a graph on a Qualcomm device."""
 
     DEFAULT = 0
     LOW = 1
@@ -91,7 +91,7 @@ class QualcommGraphPriority(enum.IntEnum):
 
 
 class QualcommBackend(enum.IntEnum):
-    """The processor that runs a graph."""
+    """The Qualcomm processors that can run a graph."""
 
     UNDEFINED = 0
     GPU = 1
@@ -101,7 +101,7 @@ class QualcommBackend(enum.IntEnum):
 
 
 class QualcommGraphIOTensorMemType(enum.IntEnum):
-    """The memory of a graph's inputs and outputs."""
+    """The kinds of memory for a graph's inputs and outputs on a Qualcomm device."""
 
     RAW = 0
     MEM_HANDLE = 1
@@ -112,20 +112,20 @@ class QualcommOptions:
     """Options of Qualcomm's accelerators, accepted for compatibility: LiteRT's vendor libraries read them, oplet has none.
 
     Attributes:
-        log_level: how much the SDK logs.
+        log_level: the SDK's log level.
         htp_performance_mode: the tensor processor's performance mode.
         dsp_performance_mode: the signal processor's performance mode.
         use_int64_bias_as_int32: narrow biases of int64.
         enable_weight_sharing: share weights between graphs.
-        use_conv_hmx: convolutions on the matrix unit.
-        use_fold_relu: RELUs as part of the layers before them.
-        profiling: how much is profiled.
+        use_conv_hmx: run convolutions on the matrix unit.
+        use_fold_relu: fuse RELUs into the layers before them.
+        profiling: the level of profiling.
         dump_tensor_ids: the tensors to dump.
         ir_json_dir: the folder for the graph as JSON.
         dlc_dir: the folder for the compiled graph.
-        vtcm_size: the fast memory to use, in MB.
-        num_hvx_threads: the vector units to use.
-        optimization_level: what compiling optimizes for.
+        vtcm_size: the size of fast memory (VTCM) to use, in MB.
+        num_hvx_threads: the number of vector units (HVX) to use.
+        optimization_level: the goal of the graph compiler.
         graph_priority: the graph's priority.
         backend: the processor.
         saver_output_dir: the folder for recorded calls.

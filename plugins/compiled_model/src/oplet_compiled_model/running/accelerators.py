@@ -22,10 +22,10 @@ _CPU, _GPU, _NPU = HardwareAccelerator.CPU, HardwareAccelerator.GPU, HardwareAcc
 
 
 def threads_of(options: Options) -> int:
-    """Return the number of threads for kernels: what the options ask for, but at least 1 and at most as many as processors.
+    """Return the number of threads for kernels: `cpu_options.num_threads`, limited to 1 .. number of processors.
 
     Raises:
-        TypeError: it is no whole number.
+        TypeError: `num_threads` is not an int.
     """
     threads = options.cpu_options.num_threads if options._cpu_options is not None else 0
     if not isinstance(threads, int):
@@ -34,10 +34,10 @@ def threads_of(options: Options) -> int:
 
 
 def kernels_of(options: Options) -> OpResolverType:
-    """Return whose numbers kernels give: those of LiteRT's own kernels where the options ask for them, else those of its default.
+    """Return the kind of op resolver that the options' CPU kernel mode asks for: the LiteRT kernels whose results are reproduced.
 
     Raises:
-        CompiledModelError: the options' kernel mode is none.
+        CompiledModelError: the kernel mode is not one of `CpuKernelMode`.
     """
     kinds = {
         CpuKernelMode.REFERENCE: OpResolverType.BUILTIN_REF,
@@ -48,13 +48,13 @@ def kernels_of(options: Options) -> OpResolverType:
 
 
 def accelerate(interpreter: Interpreter, options: Options) -> list[Delegate]:
-    """Apply delegates for the hardware that the options ask for, NPUs before GPUs; return those that are applied.
+    """Apply delegates for the hardware that the options ask for, NPUs before GPUs; return the delegates that were applied.
 
-    Of several delegates for the same hardware, the first by name that can be applied is.
+    Of several delegates for the same hardware, the first in alphabetical order that can be applied is used.
 
     Raises:
-        CompiledModelError: no hardware is asked for, or none that is there runs the whole model and the CPU is not allowed.
-        ValueError: what is asked for is no number.
+        CompiledModelError: the options name no hardware, or they exclude the CPU and no delegate runs the whole model.
+        ValueError: the options' hardware is not a number.
     """
     wanted, mode = int(options.hardware_accelerators), _mode(options)
     if not wanted:
@@ -123,7 +123,7 @@ def _apply_for(interpreter: Interpreter, kind: HardwareAccelerator, applied: lis
 
 
 def leftover_node(interpreter: Interpreter, delegates: list[Delegate]) -> str | None:
-    """Return a sentence on a node that none of these delegates runs; None if they run all nodes of all signatures."""
+    """Return a sentence that names a node which none of these delegates runs; None if they run all nodes of all signatures."""
     runners = [interpreter.get_signature_runner(key).subgraph_index for key in interpreter.get_signature_list()]
     for index in dict.fromkeys(runners or [0]):
         subgraph = interpreter.subgraphs[index]

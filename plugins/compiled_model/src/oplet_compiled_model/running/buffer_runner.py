@@ -36,11 +36,11 @@ _RUN = "Failed to invoke the compiled model"
 
 
 class BufferRunner:
-    """Runs one subgraph on buffers.
+    """Runs one subgraph on the application's buffers.
 
     Args:
-        runner: the runner of the subgraph.
-        lock: the lock of the model, of which one subgraph runs at a time.
+        runner: the core's runner, which allocates and invokes the subgraph.
+        lock: the model's lock, held during a run, so that one subgraph runs at a time.
     """
 
     def __init__(self, runner: SubgraphRunner, lock: threading.RLock) -> None:
@@ -100,7 +100,7 @@ class BufferRunner:
         """Prepare the subgraph for the present shapes.
 
         Raises:
-            CompiledModelError: it cannot be.
+            CompiledModelError: the shapes do not fit the model, or a kernel refuses its node.
         """
         with self._lock:
             try:
@@ -109,16 +109,16 @@ class BufferRunner:
                 raise CompiledModelError("Failed to allocate tensors", text_of(error), code=FAILURE) from error
 
     def resize(self, tensor: int, shape: tuple[int, ...]) -> None:
-        """Give an input another shape.
+        """Change the shape of the input tensor with this index.
 
         Raises:
-            OpletError: it cannot have it.
+            OpletError: the input cannot have this shape.
         """
         with self._lock:
             self._runner.resize(tensor, shape)
 
     def leave(self, memory: HostMemory) -> None:
-        """Use a buffer's memory no longer, as it is destroyed or replaced."""
+        """Stop using a buffer's memory, because the buffer is destroyed or gets other memory."""
         with self._lock:
             self._signature, self._inputs, self._outputs = None, [], []
             self._read, self._written, self._segments = [], [], []

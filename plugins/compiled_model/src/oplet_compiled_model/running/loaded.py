@@ -26,14 +26,14 @@ _NO_SIGNATURE = "Signature index is out of range of signature keys"
 
 
 class Loaded:
-    """What a CompiledModel has until it is closed.
+    """The state of an open CompiledModel.
 
     Attributes:
         interpreter: the interpreter that runs the model.
         delegates: the delegates for the hardware that was asked for.
         signatures: the signatures.
         lock: held while the model runs or changes.
-        runs: by the index of a signature that was run before, the function that runs it.
+        runs: the function that runs a signature, by the signature's index; filled by `run_of`.
     """
 
     def __init__(self, interpreter: Interpreter, delegates: list[Delegate]) -> None:
@@ -45,17 +45,17 @@ class Loaded:
         self._runners: dict[int, BufferRunner] = {}
 
     def run_of(self, index: int) -> Run:
-        """Return the function that runs a signature.
+        """Return the function that runs a signature, given lists of input and output buffers, and store it in `runs`.
 
         Raises:
-            CompiledModelError: there is none of this index.
+            CompiledModelError: there is no signature of this index.
         """
         signature = self.signature(index, "Failed to invoke the compiled model")
         run = self.runs[index] = partial(self.runner(signature).run, signature)
         return run
 
     def runner(self, signature: Signature) -> BufferRunner:
-        """Return what runs a signature's subgraph."""
+        """Return the BufferRunner of a signature's subgraph; it is made at the first call."""
         found = self._runners.get(signature.subgraph)
         if found is None:
             with self.lock:
@@ -64,17 +64,17 @@ class Loaded:
         return found
 
     def tensor(self, signature: Signature, index: int) -> Tensor:
-        """Return a tensor of a signature's subgraph.
+        """Return the tensor with this index in a signature's subgraph.
 
         Raises:
-            CompiledModelError: the signature names one that is not there.
+            CompiledModelError: the signature is invalid: it names tensors that the subgraph does not have.
         """
         if signature.fault:
             raise CompiledModelError("Failed to describe the signature", signature.fault, code=NOT_FOUND)
         return self.interpreter.subgraphs[signature.subgraph].tensors[index]
 
     def index_of(self, key: str) -> int:
-        """Return the index of a signature, "" for the first; -1 if there is none."""
+        """Return the index of the signature with this key, 0 for the key ""; -1 if there is none."""
         if not isinstance(key, str):
             raise TypeError(f"A signature's key is a str, not a {type(key).__name__}.")
         keys = [signature.key for signature in self.signatures]
@@ -83,8 +83,10 @@ class Loaded:
     def named(self, key: str, *, inline: bool = False) -> Signature:
         """Return a signature by its key.
 
+        `inline` puts the missing key into the error's first line, in place of a line of its own.
+
         Raises:
-            CompiledModelError: there is none.
+            CompiledModelError: there is no signature of this key.
         """
         index = self.index_of(key)
         if index >= 0:
@@ -95,10 +97,10 @@ class Loaded:
         raise CompiledModelError("Failed to create a tensor buffer", text, code=NOT_FOUND)
 
     def signature(self, index: int, message: str = "Failed to find a signature") -> Signature:
-        """Return a signature by its index.
+        """Return a signature by its index; `message` begins the error message.
 
         Raises:
-            CompiledModelError: there is none.
+            CompiledModelError: there is no signature of this index.
         """
         if not 0 <= operator.index(index) < len(self.signatures):
             raise CompiledModelError(message, f"{_NO_SIGNATURE}: {index} of {len(self.signatures)}", code=OUT_OF_BOUNDS)
@@ -106,10 +108,10 @@ class Loaded:
 
 
 def entry_of(indices: list[int], place: int, role: str) -> int:
-    """Return the tensor of an input or output, by its place in the signature; `role` is "Input" or "Output".
+    """Return `indices[place]`, the tensor index of an input or output; `role` ("Input" or "Output") is for the message.
 
     Raises:
-        CompiledModelError: there is none in this place.
+        CompiledModelError: `place` is out of range.
     """
     if not 0 <= operator.index(place) < len(indices):
         raise CompiledModelError(
@@ -119,10 +121,10 @@ def entry_of(indices: list[int], place: int, role: str) -> int:
 
 
 def index_of_name(names: list[str], indices: list[int], name: str, role: str) -> int:
-    """Return the tensor of an input or output by its name; `role` is "Input" or "Output".
+    """Return the element of `indices` at the position of `name` in `names`; `role` ("Input" or "Output") is for the message.
 
     Raises:
-        CompiledModelError: there is none of this name.
+        CompiledModelError: there is no such name.
     """
     if name not in names:
         raise CompiledModelError("Failed to create a tensor buffer", f"{role} tensor not found: {name}", code=NOT_FOUND)
@@ -133,7 +135,8 @@ def check_shape(shape: tuple[int, ...], tensor: Tensor, strict: bool) -> None:
     """Check an input's new shape.
 
     Raises:
-        CompiledModelError: it is empty, has a size below 1, or is one that the model does not allow.
+        CompiledModelError: the shape is empty or has a size below 1; or, with `strict`, it changes a dimension that is not -1 in
+            the model.
     """
     free, why = tensor.shape_signature, ""
     if not strict and not shape:

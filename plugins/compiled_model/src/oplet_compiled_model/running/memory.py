@@ -28,22 +28,22 @@ PACKED = {TensorType.INT4: 4, TensorType.UINT4: 4, TensorType.INT2: 2}
 
 
 class User(Protocol):
-    """What reads or writes the values of a HostMemory in place; a protocol."""
+    """Protocol of an object that reads or writes the values of a HostMemory in place, such as a BufferRunner."""
 
     def leave(self, memory: HostMemory) -> None:
-        """Use the memory no longer."""
+        """Stop using the memory, as its values are freed or move."""
 
 
 class HostMemory:
-    """The values of a tensor in the memory of this process.
+    """The values of a tensor in this process's memory, behind a TensorBuffer.
 
     Attributes:
-        type: their type.
-        dtype: the numpy dtype of `values`; uint8 where several values share a byte.
-        shape: the shape that they are in.
-        values: them, in one dimension: an array that lasts until `resize`.
-        given: the array of the application that a run is to write its results to, too, as `values` is a copy of it; None otherwise.
-        is_given: whether it was made from an array of the application.
+        type: the type of the values.
+        dtype: the numpy dtype of `values`; uint8 for packed types, of which a byte holds several values.
+        shape: the tensor's shape.
+        values: the values as a flat array, which `resize` replaces.
+        given: the application's array, if `values` is an aligned copy of it: a run writes its results there too; else None.
+        is_given: whether the memory was made from an array of the application.
     """
 
     __slots__ = ("__weakref__", "_users", "dtype", "given", "is_given", "shape", "type", "values")
@@ -62,13 +62,13 @@ class HostMemory:
         """Return memory for values of a type and shape: zeros, or empty strings.
 
         Raises:
-            MemoryError: the machine has not that much.
+            MemoryError: there is not enough memory.
         """
         return cls(type, shape, _zeros(type, shape))
 
     @classmethod
     def of(cls, array: NDArray[Any]) -> HostMemory:
-        """Return memory that is a contiguous array's, or a copy of it where its address is not aligned."""
+        """Return the memory of a contiguous array: the array itself, or an aligned copy where its address is not aligned."""
         flat = array.reshape(-1)
         made = flat if is_aligned(array) else _zeros(tensor_type(array.dtype), flat.shape)
         if made is not flat:
@@ -81,24 +81,24 @@ class HostMemory:
 
     @property
     def type_name(self) -> str:
-        """The name of the type, as numpy has it."""
+        """The name of the type as numpy spells it, such as "float32"."""
         return self.type.name.lower()
 
     @property
     def bytes(self) -> NDArray[np.uint8]:
-        """The values as bytes, in the same memory."""
+        """A uint8 view of the values."""
         flat: NDArray[np.uint8] = self.values.view(np.uint8)
         return flat
 
     def laid_out(self, shape: Shape) -> NDArray[Any] | None:
-        """Return the first values in this shape, in the same memory; None if there are fewer, or several of them share a byte."""
+        """Return a view of the first values in this shape; None if there are fewer values, or the type is packed."""
         size = math.prod(shape)
         if size > self.values.size or self.type in PACKED:
             return None
         return self.values[:size].reshape(shape)
 
     def as_type(self, type: TensorType, shape: Shape) -> NDArray[Any] | None:
-        """Return what `laid_out` does for values of another type, of whose bytes this memory is; None if it is of other values."""
+        """Return a view as `laid_out`; as another type if the memory holds plain bytes (UINT8). None if that is impossible."""
         if type is self.type:
             return self.laid_out(shape)
         needed = bytes_needed(shape, type)
@@ -107,17 +107,17 @@ class HostMemory:
         return self.values[:needed].view(numpy_dtype(type)).reshape(shape)
 
     def resize(self, shape: Shape) -> None:
-        """Change the shape, and get new memory: zeros, or empty strings."""
+        """Change the shape, and allocate new memory of zeros or empty strings; users of the old memory are told."""
         self.shape = shape
         self.values = _zeros(self.type, shape)
         self._leave()
 
     def use(self, user: User) -> None:
-        """Note who reads or writes the values in place, to be told when they get another memory or none."""
+        """Register an object that uses the values in place; its `leave` is called when the values are replaced or freed."""
         self._users.add(user)
 
     def release(self) -> None:
-        """Let those who read or write the values in place use them no longer."""
+        """Call `leave` of all users of the memory and forget them."""
         self._leave()
 
     def _leave(self) -> None:
@@ -141,7 +141,7 @@ def _zeros(type: TensorType, shape: Sequence[int]) -> NDArray[Any]:
 
 
 def is_aligned(array: NDArray[Any]) -> bool:
-    """Return whether an array's address is a multiple of `ALIGNMENT`, or it has no values of fixed size."""
+    """Return whether an array's address is a multiple of `ALIGNMENT`; True for arrays of objects (strings)."""
     return array.dtype.hasobject or address_in(array) % ALIGNMENT == 0
 
 

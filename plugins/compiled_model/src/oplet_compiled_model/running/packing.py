@@ -16,7 +16,7 @@ __all__ = ["pack", "unpack"]
 
 
 def pack(values: NDArray[Any], type: TensorType) -> NDArray[np.uint8]:
-    """Return values of a packed type as bytes."""
+    """Pack values of a 4-bit or 2-bit type, one per byte, into bytes that hold several, the first value in the lowest bits."""
     bits = PACKED[type]
     each = 8 // bits
     low = values.reshape(-1).view(np.uint8) & (2**bits - 1)
@@ -27,7 +27,7 @@ def pack(values: NDArray[Any], type: TensorType) -> NDArray[np.uint8]:
 
 
 def unpack(packed: NDArray[np.uint8], type: TensorType, size: int) -> NDArray[Any]:
-    """Return `size` values of a packed type, each in a byte of its own."""
+    """Unpack `size` values of a 4-bit or 2-bit type from packed bytes into an array with one value per byte."""
     bits = PACKED[type]
     each = 8 // bits
     low = (packed[:, None] >> (np.arange(each, dtype=np.uint8) * bits)) & (2**bits - 1)

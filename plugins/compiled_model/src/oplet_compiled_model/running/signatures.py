@@ -18,16 +18,16 @@ PLACEHOLDER = "<placeholder signature>"
 
 
 class Signature(NamedTuple):
-    """What may be run of a model.
+    """A signature of a model: a subgraph with named inputs and outputs.
 
     Attributes:
-        key: its key.
-        subgraph: the index of the subgraph that it runs.
+        key: the signature's key.
+        subgraph: the index of its subgraph.
         inputs: the names of its inputs.
         outputs: the names of its outputs.
         input_tensors: the tensor index of each input.
         output_tensors: the tensor index of each output.
-        fault: why it cannot be run; "" if it can.
+        fault: why the signature cannot be run; "" if it can.
     """
 
     key: str
@@ -40,7 +40,7 @@ class Signature(NamedTuple):
 
 
 def signatures_of(interpreter: Interpreter) -> list[Signature]:
-    """Return the signatures of a model, in its order; one with the tensors' names for a model that has none."""
+    """Return the model's signatures in order; for a model without any, one of its first subgraph, with the tensors' names."""
     keys = list(interpreter.get_signature_list())
     if not keys:
         subgraph = interpreter.subgraphs[0]

@@ -18,7 +18,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build what the arguments say; return the exit code."""
+    """Build the libraries of kernels that the command line asks for; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m oplet_compiled_ops.compiling", description=__doc__)
     parser.add_argument(
         "--platform", choices=sorted(PLATFORMS), help="the platform; by default this one, into the package itself"

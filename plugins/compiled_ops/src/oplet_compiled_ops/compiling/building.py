@@ -39,13 +39,13 @@ class _Wanted(NamedTuple):
 
 
 def build(platform: Platform, levels: Sequence[Level], objects: Path, made: Path) -> None:
-    """Build the libraries of a platform, and its probe.
+    """Compile and link the libraries of kernels for a platform, and its probe (the library that detects the processor's level).
 
     Args:
         platform: the platform.
-        levels: the levels to build.
-        objects: the folder of object files, where those of earlier builds are found.
-        made: the folder of libraries.
+        levels: the processor levels (instruction sets) to build for.
+        objects: the folder of object files; those of earlier builds are reused if their kernels are unchanged.
+        made: the folder to write the libraries into.
 
     Raises:
         RuntimeError: the linker fails.

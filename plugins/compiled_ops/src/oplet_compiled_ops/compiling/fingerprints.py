@@ -35,7 +35,7 @@ def _hashed(*parts: Any) -> str:
 
 
 def fingerprint(kernel: Kernel, level: Level) -> str:
-    """Return the hash of a kernel's source, with all that it calls, and of the level that it is compiled for."""
+    """Return a hash of a kernel's source, with everything that it calls, and of the processor level that it is compiled for."""
     return _hashed(
         _common(),
         kernel.name,
@@ -79,5 +79,5 @@ def _code(code: types.CodeType) -> tuple[Any, ...]:
 
 
 def identity(fingerprints: list[str]) -> str:
-    """Return 32 characters that name a library by the fingerprints of its kernels."""
+    """Return a hash, 32 characters, that identifies a library by the fingerprints of its kernels."""
     return _hashed(*sorted(fingerprints))

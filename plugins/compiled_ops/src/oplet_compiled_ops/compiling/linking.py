@@ -20,10 +20,10 @@ _HERE = Path(__file__).resolve().parent
 
 
 def link_library(objects: Sequence[Path], identity: str, platform: Platform, made: Path) -> None:
-    """Link objects, and the library's identity, to the shared library `made`.
+    """Link object files to the shared library `made`, with `identity` (a hash of its kernels) as data.
 
     Raises:
-        RuntimeError: the linker fails; the message is what it says.
+        RuntimeError: the linker fails; the message is its output.
     """
     with tempfile.TemporaryDirectory() as folder:
         source, arguments = Path(folder, "identity.c"), Path(folder, "arguments")
@@ -34,10 +34,10 @@ def link_library(objects: Sequence[Path], identity: str, platform: Platform, mad
 
 
 def link_probe(platform: Platform, made: Path) -> None:
-    """Compile and link the library that tells a processor's level.
+    """Compile and link the probe, a shared library that detects the processor's level.
 
     Raises:
-        RuntimeError: the compiler fails; the message is what it says.
+        RuntimeError: the compiler fails; the message is its output.
     """
     _zig([str(_HERE / "probe.c")], platform, made)
 

@@ -28,6 +28,8 @@ def _by_name(level: str) -> list[Kernel]:
     found: dict[str, Kernel] = {}
     with using(LEVELS[level]):
         made = [*_of_modules(), *(make(*constants) for make, constants_of in FAMILIES for constants in constants_of())]
+        for kernel in made:
+            kernel.function  # noqa: B018 (made for this level)
     for kernel in made:
         if found.setdefault(kernel.name, kernel) is not kernel:
             raise ValueError(f"Two kernels are named {kernel.name}.")
@@ -35,9 +37,9 @@ def _by_name(level: str) -> list[Kernel]:
 
 
 def kernels_of(level: Level) -> list[Kernel]:
-    """Return the kernels of a level's library, by their names.
+    """Return the kernels of a processor level's library, sorted by name.
 
     Raises:
-        ValueError: two kernels have one name.
+        ValueError: two kernels have the same name.
     """
     return _by_name(level.name)

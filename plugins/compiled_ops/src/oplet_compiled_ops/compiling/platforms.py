@@ -13,14 +13,14 @@ __all__ = ["PLATFORMS", "Platform", "here"]
 
 
 class Platform(NamedTuple):
-    """A platform.
+    """A target platform (operating system and architecture) of the compiled libraries.
 
     Attributes:
-        name: its name in the build's commands.
-        triple: LLVM's name, which decides the format of object files and how functions are called.
-        zig: zig's name, with the lowest C library or system.
-        suffix: the libraries' suffix.
-        lowest: the lowest level that its machines have; "" for the architecture's.
+        name: its name on the build's command line.
+        triple: LLVM's target triple, which decides the object format and the calling convention.
+        zig: zig's target, with the lowest version of the C library or system.
+        suffix: the suffix of shared libraries.
+        lowest: the lowest processor level of its machines; "" for the architecture's lowest.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Platform(NamedTuple):
 
     @property
     def levels(self) -> list[Level]:
-        """The levels that a wheel for the platform holds, the lowest first."""
+        """The processor levels that a wheel for the platform has libraries for, the lowest first."""
         machine = "aarch64" if self.triple.startswith(("aarch64", "arm64")) else "x86_64"
         found = [level for level in LEVELS.values() if level.machine == machine]
         return found[[level.name for level in found].index(self.lowest) if self.lowest else 0 :]
@@ -54,7 +54,7 @@ PLATFORMS = {
 
 
 def here() -> Platform | None:
-    """Return the platform of this machine; None if nothing is built for it."""
+    """Return the platform of this machine; None if no libraries are built for it."""
     machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
     if sys.maxsize < 2**32:
         return None

@@ -11,22 +11,25 @@ from collections.abc import Sequence
 
 from oplet import Interpreter
 from oplet.errors import OpletError
-from oplet_compiled_ops.convolution.taps import taps_kernel
 from oplet_compiled_ops.library.kernels import known
 
 __all__ = ["main"]
 
+#: What the names of the kernels of `convolution.taps:taps_kernel` begin with.
+_PREFIX = "convolution_taps_taps_kernel_"
+
 
 def main(paths: Sequence[str]) -> int:
-    """Open each model, and print the kernels of `taps_kernel` that were looked for in vain, one a line."""
-    prefix = f"{taps_kernel.__module__.removeprefix('oplet_compiled_ops.')}_{taps_kernel.__name__}_".replace(".", "_")
+    """Allocate each model, and print the constants of each depthwise kernel (`taps_kernel`) that it needs and the library lacks,
+    one a line.
+    """
     for path in paths:
         try:
             Interpreter(path, num_threads=2).allocate_tensors()
         except (OpletError, OSError) as error:
             logging.getLogger("oplet").warning("%s is passed over: %s", path, error)
-    for name in sorted(kernel.name for kernel in known if kernel.name.startswith(prefix) and not kernel.exists):
-        sys.stdout.write(f"{name.removeprefix(prefix).replace('_', ' ')}\n")
+    for name in sorted(kernel.name for kernel in known if kernel.name.startswith(_PREFIX) and not kernel.exists):
+        sys.stdout.write(f"{name.removeprefix(_PREFIX).replace('_', ' ')}\n")
     return 0
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType, charge, decline
 from oplet.kernels.windows import Windows2D
+from oplet_compiled_ops.convolution import any_taps_kernel, taps_kernel
 from oplet_compiled_ops.convolution.edges import edges
 from oplet_compiled_ops.convolution.output_stage import Finishing
-from oplet_compiled_ops.convolution.taps import any_taps_kernel, taps_kernel
 from oplet_compiled_ops.library.levels import LANES, windows_together
 from oplet_compiled_ops.library.memory import Array, address, aligned, padded_rows
 from oplet_compiled_ops.overriding import Bind, Thunk, charge_constant
@@ -62,7 +62,7 @@ def plan_depthwise(
         windows: the windows over the map, which has as many channels as the output.
         multiplier: output channels of each input channel.
         taps: returns the weights, (height, width, channels).
-        finish: the output stage: what becomes of the sums (bias, rescaling, clamp).
+        finish: the output stage, applied to the sums: bias, rescaling, clamp.
         pad: the value of the padding, in the numbers of the input.
     """
     output = node.outputs[0]

@@ -69,19 +69,19 @@ class Geometry(Row):
 
     @property
     def steps(self) -> int:
-        """Return the layer's cost in steps of the innermost loop: one input value times the weights of eight output channels."""
+        """The layer's cost in steps of the innermost loop: one input value times the weights of eight output channels."""
         pixels = self.batch * self.height.out * self.width.out
         taps = self.height.filter * self.width.filter * self.groups
         return pixels * taps * (self.depth + _TAP) * (1 + (self.filters // self.groups - 1) // _PANEL)
 
     @property
     def is_small(self) -> bool:
-        """Return whether the direct loops take no longer than numpy's calls would."""
+        """Whether the layer is so small that the direct loops are at least as fast as numpy's kernel."""
         return self.steps <= _MOST_STEPS
 
     @property
     def words(self) -> tuple[int, ...]:
-        """Return sizes, strides, dilations, padding and channels, in the order in which the direct kernel takes them."""
+        """The sizes, strides, dilations, padding and channels as integers, in the order of the direct kernel's arguments."""
         h, w = self.height, self.width
         read, made = ((h.out, w.out), (h.size, w.size)) if self.transposed else ((h.size, w.size), (h.out, w.out))
         axes = (h.filter, w.filter, h.stride, w.stride, h.dilation, w.dilation, h.before, w.before)
@@ -213,8 +213,8 @@ def direct_kernel(source: str, sums: str, table: str, output: str) -> Kernel:
 def plan_direct_layer(
     context: Context, node: Node, geometry: Geometry, layer: QuantizedLayer | HybridLayer, why: str = ""
 ) -> Bind:
-    """Plan a small layer with constant integer weights and bias; decline a large one (leave it to numpy's kernel), with the reason
-    `why` for which the kernels of large layers do not serve it, if there is one.
+    """Plan a small layer with constant integer weights and bias; decline a large one (leave it to numpy's kernel). `why` is the reason in
+    that case; "" if size alone is the reason.
     """
     if isinstance(layer, QuantizedLayer):
         return _plan_quantized(context, node, geometry, layer, why)

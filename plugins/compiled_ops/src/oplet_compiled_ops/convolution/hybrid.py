@@ -14,10 +14,9 @@ from oplet import Context, Node, TensorType, charge, decline
 from oplet.kernels.activations import CLAMPS, float_activation_range
 from oplet.kernels.windows import Windows2D
 from oplet_builtin_ops.kit.layers import HybridLayer, block_scales
-from oplet_compiled_ops.convolution.input_padding import PAD_BATCHES
+from oplet_compiled_ops.convolution import PAD_BATCHES, SCALED_ROWS, scaled_kernel
 from oplet_compiled_ops.convolution.products import BLOCK_BYTES, Layout, layout_of, panel_vectors, panels_of
 from oplet_compiled_ops.convolution.row_quantization import FACTORS, QUANTIZE_BYTES, ROWS_TO_FLOATS, quantization_of
-from oplet_compiled_ops.convolution.tiles import SCALED_ROWS, scaled_kernel
 from oplet_compiled_ops.library.kernels import kernel
 from oplet_compiled_ops.library.levels import LANES, has_byte_products
 from oplet_compiled_ops.library.memory import Array, address, aligned, padded_rows
@@ -43,7 +42,7 @@ _NARROW = TensorType.INT4, TensorType.INT2
 
 
 def multiplies_bytes(layer: HybridLayer) -> bool:
-    """Return whether `plan_scaled_tiles` can compute this layer (constant weights) on this processor."""
+    """Return whether `plan_scaled_tiles` (byte products) can compute this layer (constant weights) on this processor."""
     weights, size = layer.weights, layer.block_size
     if not has_byte_products() or layer.activation not in CLAMPS or not layer.channels or not layer.batches:
         return False

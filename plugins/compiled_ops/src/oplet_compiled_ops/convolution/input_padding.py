@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from oplet_compiled_ops.library.kernels import Kernel, family, kernel
+from oplet_compiled_ops.library.kernels import built_with
 from oplet_compiled_ops.library.lazy import inlined
 
 __all__ = ["PAD_BATCHES", "pad_kernel"]
@@ -45,8 +48,8 @@ def _convert(source, target, first, last, top, left, value):  # type: ignore[no-
             line[left + width :] = value
 
 
-@family(lambda: [("",), ("f4",), ("i1",), ("u1",), ("i2",)])
-def pad_kernel(source: str) -> Kernel:
+@built_with(lambda: [("",), ("f4",), ("i1",), ("u1",), ("i2",)])
+def pad_kernel(source: str) -> Callable[..., Any]:
     """Build the kernel that copies maps (batch, rows, values per row) into larger ones, with a border of one value.
 
     The kernel's arguments are the two arrays, `first` and `last` (which rows of all the larger maps to write), `top` (the rows of
@@ -56,12 +59,9 @@ def pad_kernel(source: str) -> Kernel:
         source: numba's name of the numbers' type, which are converted to float32; "" for bytes, each of which is copied as byte ^
             `flip`, the kernel's last argument (128 turns int8 into uint8).
     """
-    if not source:
-        return Kernel(_pad, "void(u1[:,:,::1], u1[:,:,::1], i8, i8, i8, i8, u1, u1)")
-    return Kernel(_convert, f"void({source}[:,:,::1], f4[:,:,::1], i8, i8, i8, i8, f4)")
+    return _convert if source else _pad
 
 
-@kernel("void(u1[:,:,::1], u1[:,:,::1], i4[::1], i8, i8, i8, i8)")
 def PAD_BATCHES(source, target, values, first, last, top, left):  # type: ignore[no-untyped-def]
     """Copy byte maps (batch, rows, values per row) into larger ones, with a border of one value per map (`values`).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,11 +13,12 @@ from oplet.kernels.activations import float_activation_range
 from oplet.kernels.requantization import Requantization, Rounding
 from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.kit.layers import QuantizedLayer
-from oplet_compiled_ops.convolution.thresholds import middle_thresholds
 from oplet_compiled_ops.library.levels import LANES
 from oplet_compiled_ops.library.memory import Array, aligned, padded_rows
 from oplet_compiled_ops.library.rounding import AWAY, CLAMPED, FLOOR, NEAREST, NEAREST_ABOVE
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.kit.layers import QuantizedLayer
 
 __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
 
@@ -30,13 +32,13 @@ _ROW_BYTES = 28
 
 
 class Finishing(Row):
-    """Parameters of a kernel's output stage: what becomes of its sums (bias, rescaling, clamp). See `emitting.vectors.Finish`.
+    """Parameters of a kernel's output stage, applied to its sums: bias, rescaling, clamp. See `emitting.vectors.Finish`.
 
     Attributes:
         bits: the bits of an output: 32 for floats, 8 or 16 for integers.
         rounding: one of `library.rounding`'s constants.
         table: the values per channel, as `Finish` reads them.
-        channels: the entries of a row of the table, more than there are channels.
+        channels: the entries of a row of the table: the channels, padded.
         bounds: (smallest output, largest output, zero point).
     """
 
@@ -72,8 +74,8 @@ def float_finishing(
 
 
 def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[], Array] | None = None) -> Finishing | str:
-    """Return the output stage of integer sums: a constant layer's requantization; a sentence that says why not, if the numbers of
-    some channel are too large for it.
+    """Return the output stage of integer sums, a constant layer's requantization; or, if some channel's numbers are too large for
+    it, a sentence that says so.
 
     Args:
         layer: the layer's parameters.
@@ -185,6 +187,8 @@ def _scaling(requantizer: Requantization, kind: np.dtype, largest: float) -> _Sc
             above, below = np.where(constant, steps, above), np.where(constant, steps, below)
         served |= constant
         hard = np.flatnonzero(held & ~served & (rounding != AWAY and kind.itemsize == 1))
+        if len(hard):
+            from oplet_compiled_ops.convolution.thresholds import middle_thresholds  # here, as few layers have such channels
         for start in range(0, len(hard), _AT_ONCE):
             checkpoint()
             some = hard[start : start + _AT_ONCE]

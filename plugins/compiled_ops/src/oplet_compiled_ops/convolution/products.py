@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,17 +15,17 @@ from oplet.kernels.activations import CLAMPS
 from oplet.kernels.windows import Axis, Windows2D
 from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.kit.layers import QuantizedLayer
-from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer
-from oplet_compiled_ops.convolution.input_padding import pad_kernel
+from oplet_compiled_ops.convolution import FEWER_ROWS, pad_kernel, product_kernel
 from oplet_compiled_ops.convolution.output_stage import Finishing, float_finishing, quantized_finishing
-from oplet_compiled_ops.convolution.tiles import FEWER_ROWS, product_kernel
 from oplet_compiled_ops.library.levels import LANES, adds_128, has_byte_products, tile_rows
 from oplet_compiled_ops.library.memory import Array, address, aligned
 from oplet_compiled_ops.overriding import Bind, Thunk, charge_constant
-from oplet_compiled_ops.shaping.copying import COPY, copy_arguments
+from oplet_compiled_ops.shaping import COPY, copy_arguments
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each, grid
 from oplet_compiled_ops.threads.team import Step, ready, thunk
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.kit.layers import QuantizedLayer
 
 __all__ = ["Layout", "layout_of", "panel_vectors", "panels_of", "plan_quantized_tiles", "plan_stamps", "plan_tiles"]
 
@@ -184,7 +184,7 @@ def plan_tiles(
         windows: the windows over the input.
         filters: the number of filters.
         rows: returns the weights, (filters, values of a window).
-        finishing: returns the output stage: what becomes of the sums (bias, rescaling, clamp).
+        finishing: returns the output stage, applied to the sums: bias, rescaling, clamp.
         integer: whether bytes are multiplied; otherwise floats are, and integers are converted to floats.
         pad: the value of the padding.
         source: the input; None for the node's first one.
@@ -259,8 +259,7 @@ def plan_stamps(
     bias: Tensor | None,
     activation: ActivationFunctionType = ActivationFunctionType.NONE,
 ) -> Bind:
-    """Plan a float TRANSPOSE_CONV without overlap (stride = kernel): a matrix product, whose results are then copied to their
-    places.
+    """Plan a float TRANSPOSE_CONV with stride = kernel size (no overlap): a matrix product, whose results are copied to their positions.
 
     Args:
         context: the kernel's context.
@@ -317,5 +316,7 @@ def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer
     finish = quantized_finishing(layer, integer, added)
     filters = layer.weights.shape[layer.axis]
     if isinstance(finish, str):
+        from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer  # here, as few models have such layers
+
         return plan_direct_layer(context, node, Geometry(*windows, 1, filters), layer, finish)
     return plan_tiles(context, node, windows, filters, layer.rows, lambda: finish, integer=integer, pad=pad)

@@ -9,13 +9,13 @@ unrolled; `any_taps_kernel` serves the others.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
 from oplet_compiled_ops.convolution.filter_sizes import FILTER_SIZES
 from oplet_compiled_ops.library import rounding as roundings
-from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.kernels import built_with
 from oplet_compiled_ops.library.lazy import emitted, inlined
 from oplet_compiled_ops.library.levels import LANES, windows_together
 
@@ -25,8 +25,6 @@ _outputs = emitted("taps:outputs")
 _any_outputs = emitted("taps:any_outputs")
 _pixels = emitted("taps:pixels")
 _inlined: Any = inlined(error_model="numpy", boundscheck=False)
-#: The arguments of all kernels here but those that a family adds.
-_ARGUMENTS = f"f4[:,::1], i8[::1], {', '.join(['i8'] * 18)}, f4, f8, f8, f8"
 
 
 @_inlined
@@ -97,7 +95,7 @@ def _fixed() -> Iterator[tuple[Any, ...]]:
         yield source_type, height, width, stride, dilation, before, room, windows_together(), bits, rounding
 
 
-@family(_fixed)
+@built_with(_fixed)
 def taps_kernel(
     source_type: str,
     height: int,
@@ -109,7 +107,7 @@ def taps_kernel(
     pixels: int,
     bits: int,
     rounding: int,
-) -> Kernel:
+) -> Callable[..., Any]:
     """Build the depthwise convolution kernel for one filter size, all of whose taps are unrolled.
 
     Args:
@@ -149,7 +147,7 @@ def taps_kernel(
             )
     # fmt: on
 
-    return Kernel(depthwise, f"void({source_type}[:,::1], {_ARGUMENTS})")
+    return depthwise
 
 
 def _any() -> Iterator[tuple[str, int, int]]:
@@ -160,8 +158,8 @@ def _any() -> Iterator[tuple[str, int, int]]:
         yield code, bits, rounding
 
 
-@family(_any)
-def any_taps_kernel(source_type: str, bits: int, rounding: int) -> Kernel:
+@built_with(_any)
+def any_taps_kernel(source_type: str, bits: int, rounding: int) -> Callable[..., Any]:
     """Build the depthwise convolution kernel for filters of any size, which loops over taps.
 
     Its arguments are those of `taps_kernel`'s kernels, and the filter's height, its width, the stride and the dilation along the
@@ -192,4 +190,4 @@ def any_taps_kernel(source_type: str, bits: int, rounding: int) -> Kernel:
             )
     # fmt: on
 
-    return Kernel(depthwise_any, f"void({source_type}[:,::1], {_ARGUMENTS}, i8, i8, i8, i8)")
+    return depthwise_any

@@ -6,22 +6,17 @@ sum leaves its register. A panel is a few vectors of 16 filters, packed side by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import product
-from types import MappingProxyType
+from typing import Any
 
+from oplet_compiled_ops.convolution import FEWER_ROWS, SCALED_ROWS
 from oplet_compiled_ops.library import rounding
-from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.kernels import built_with
 from oplet_compiled_ops.library.lazy import emitted
 from oplet_compiled_ops.library.levels import LANES, has_byte_products, tile_rows
 
-__all__ = ["FEWER_ROWS", "SCALED_ROWS", "product_kernel", "scaled_kernel", "scaled_tile", "tile"]
-
-
-#: The windows of a tile that may suit few windows better, by the usual number of the level's tiles.
-FEWER_ROWS: Mapping[int, int] = MappingProxyType({6: 4, 8: 4, 10: 8, 12: 8})
-#: The windows of a tile of `scaled_kernel`, where there is more than one.
-SCALED_ROWS = 4
+__all__ = ["product_kernel", "scaled_kernel", "scaled_tile", "tile"]
 
 tile = emitted("tiles:tile")
 scaled_tile = emitted("tiles:scaled_tile")
@@ -43,8 +38,8 @@ def _scaled() -> Iterator[tuple[int, int, bool, bool]]:
         yield from product(tile_rows(), (1, SCALED_ROWS), (False, True), (False, True))
 
 
-@family(_products)
-def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: int) -> Kernel:
+@built_with(_products)
+def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: int) -> Callable[..., Any]:
     """Build the kernel of a tiled product: the windows `first` to `last` times the panels `first_panel` to `last_panel` (both
     exclusive).
 
@@ -78,11 +73,11 @@ def product_kernel(vectors: int, rows: int, integer: bool, bits: int, rounding: 
                         row, stop, low, high, zero,
                     )  # fmt: skip
 
-    return Kernel(product, f"void({', '.join(['i8'] * 16 + ['f8'] * 3)})")
+    return product
 
 
-@family(_scaled)
-def scaled_kernel(vectors: int, rows: int, packed: bool, blocked: bool) -> Kernel:
+@built_with(_scaled)
+def scaled_kernel(vectors: int, rows: int, packed: bool, blocked: bool) -> Callable[..., Any]:
     """Build the kernel of a tiled product of run-time-quantized activations (bytes 0 to 255) and weights of 8 or 4 bits.
 
     It computes the windows `first` to `last` and the panels `first_panel` to `last_panel` (both exclusive), four byte products to
@@ -122,4 +117,4 @@ def scaled_kernel(vectors: int, rows: int, packed: bool, blocked: bool) -> Kerne
                         zeros, factors, per, row, stop, low, high,
                     )  # fmt: skip
 
-    return Kernel(product, f"void({', '.join(['i8'] * 20 + ['f8'] * 2)})")
+    return product

@@ -49,7 +49,7 @@ def scaled(value: Any, multiplier: Any, left: Any, half: Any, below: Any, right:
 
 
 def scaling_table(requantizer: Requantization) -> Array | None:
-    """Return a table of what rescales the sums of each channel; None if the numbers of some channel are too large for it.
+    """Return a table of the constants that rescale each channel's sums; None if the numbers of some channel are too large for it.
 
     A row is (0, factor) in float64 for layers that round once in floats, else (0, the constants of `scaled`...) in int64; the
     caller puts the channel's offset (bias) in place of the 0.

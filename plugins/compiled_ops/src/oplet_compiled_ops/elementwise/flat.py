@@ -6,18 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from oplet import Context, Node, Tensor
-from oplet_compiled_ops.elementwise.plain.broadcasting import Operands, Repetition, repetition
 from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.library.memory import Array, address, flat
 from oplet_compiled_ops.overriding import Bind
-from oplet_compiled_ops.shaping.copying import AXES, COPY, SIZES, copy_arguments
+from oplet_compiled_ops.shaping import AXES, COPY, SIZES, copy_arguments
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each
 from oplet_compiled_ops.threads.team import Step, ready, thunk
+
+if TYPE_CHECKING:
+    from oplet_compiled_ops.elementwise.plain.broadcasting import Operands
 
 __all__ = ["plan_flat", "tabled", "worth_sharing"]
 
@@ -26,7 +28,7 @@ _TABLE = 1 << 16
 
 
 def worth_sharing(context: Context, size: int) -> bool:
-    """Return whether several threads beat one numpy thread, which has less overhead, for an op of `size` elements."""
+    """Return whether an op of `size` elements is faster with several threads of compiled code than with numpy's kernel."""
     return context.num_threads > 1 and size >= 2 * WORTH_VALUES
 
 
@@ -40,19 +42,18 @@ def plan_flat(
     bits: Any = None,
     over: Kernel | None = None,
 ) -> Bind:
-    """Plan a kernel of one-dimensional arrays: make it ready, and call it on slices of the tensors, one for each part, plus the
-    constants.
+    """Plan an elementwise kernel of flat arrays: find its machine code in the library, and call it on slices of the tensors, one for each
+    thread's part, with the constants as further arguments.
 
     Args:
         context: the kernel's context.
         kernel: the kernel.
         tensors: the tensors, inputs first, all of one size.
         constants: further arguments of the kernel.
-        columns: slices have a multiple of so many elements.
-        worth: the least elements of a slice that is worth a thread's while.
+        columns: the length of every slice is a multiple of this number.
+        worth: the fewest elements of a slice for which using another thread pays off.
         bits: the dtype as which kernels see all tensors ("u1"); None for their own.
-        over: the kernel to call if the output is in the first tensor's memory; it does not take that tensor. None if this never
-            is so.
+        over: the in-place kernel, without the first tensor as argument, for an output in that tensor's memory; None if there is none.
     """
     ready(kernel, *([] if over is None else [over]))
     size = tensors[0].size
@@ -71,11 +72,16 @@ def plan_flat(
 
 
 def tabled(context: Context, node: Node) -> tuple[Operands, Callable[[], list[Step]]] | tuple[None, None]:
-    """Return the operands of a small binary node, of which those that broadcast irregularly are copied into the output's shape.
+    """Return the operands of a small binary node; those that broadcast irregularly are copied into the output's shape.
 
     With the operands (see `Operands`) comes a function that returns the steps that make these copies, to run first; (None, None)
     if the output is empty or too large, or if an operand has more axes, or other numbers, than the copying kernel takes.
     """
+    from oplet_compiled_ops.elementwise.plain.broadcasting import (  # here, as nodes of one operand have none
+        Repetition,
+        repetition,
+    )
+
     output = node.outputs[0]
     if not 0 < output.size <= _TABLE or output.ndim > AXES or any(tensor.dtype.itemsize not in SIZES for tensor in node.inputs):
         return None, None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Tensor
+from oplet_compiled_ops.elementwise import ADD, MULTIPLY, PRELU, SQUARED_DIFFERENCE, SUBTRACT, SUBTRACT_FROM
 from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition
 from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import inlined
@@ -18,7 +19,6 @@ from oplet_compiled_ops.threads.team import Step, thunk
 
 __all__ = ["ADD", "MULTIPLY", "PRELU", "SQUARED_DIFFERENCE", "SUBTRACT", "SUBTRACT_FROM", "bind_float_pair", "float_pair_kernel"]
 
-ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, PRELU, SQUARED_DIFFERENCE = range(6)
 _ZERO = np.float32(0)
 #: Shorter rows are repeated into longer ones, so that the overhead of a loop over a row is small.
 _LONG = 512

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.kit.pairs import ProductScaling, SumScaling
-from oplet_compiled_ops.elementwise.fixed_point import scaling
-from oplet_compiled_ops.elementwise.flat import tabled
-from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
-from oplet_compiled_ops.elementwise.plain.broadcasting import Operands, operands
-from oplet_compiled_ops.elementwise.plain.plain_pairs import INTEGERS, plan_integers
-from oplet_compiled_ops.elementwise.quantized_pairs import bind_quantized_product, bind_quantized_sum, quantized_pair_kernel
+from oplet_compiled_ops.elementwise.plain.broadcasting import operands
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.team import Step, ready
+
+if TYPE_CHECKING:
+    from oplet_compiled_ops.elementwise.plain.broadcasting import Operands
 
 __all__ = ["pair_registration", "plan_product", "plan_sum"]
 
 #: The integers without scales.
-_INTEGERS = {TensorType.INT16: "i2", **INTEGERS}
+_INTEGERS = {TensorType.INT16: "i2", TensorType.INT32: "i4", TensorType.INT64: "i8"}
 _LIMITS = NodeLimits(inputs=[[TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8, *_INTEGERS]])
-#: Plans a quantized node, from its operands and what returns the steps that come first when it is bound.
-PlanQuantized = Callable[[Context, Node, Operands, Callable[[], Sequence[Step]]], Bind]
+#: Plans a quantized node, from its operands (`Operands`) and what returns the steps that come first when it is bound.
+PlanQuantized = Callable[[Context, Node, "Operands", Callable[[], Sequence[Step]]], Bind]
 
 
 def pair_registration(
@@ -34,17 +32,21 @@ def pair_registration(
 
     Args:
         builtin: the numpy kernel's registration.
-        op: the operation on floats, one of `float_pairs`'s constants.
+        op: the operation on floats, one of `elementwise`'s constants.
         exchanged_op: the operation that gives the same with exchanged operands.
         quantized: plans nodes of quantized numbers.
-        of_integers: the operation on unquantized integers, one of `plain_pairs`'s constants.
+        of_integers: the operation on unquantized integers, one of `elementwise.plain`'s constants.
     """
 
     def plan(context: Context, node: Node) -> Bind:
         if node.inputs[0].type in _INTEGERS and isinstance(node.prepared, ActivationFunctionType):
+            from oplet_compiled_ops.elementwise.plain.plain_pairs import plan_integers  # as all here, only for nodes of this kind
+
             return plan_integers(context, node, of_integers, _INTEGERS[node.inputs[0].type], node.prepared)
         found, before = operands(node), None
         if found is None:
+            from oplet_compiled_ops.elementwise.flat import tabled
+
             found, before = tabled(context, node)
         if found is None:
             decline("its operand repeats in a way that its loops do not know, or there is nothing to compute.")
@@ -55,6 +57,8 @@ def pair_registration(
         activation = node.prepared
         if not isinstance(activation, ActivationFunctionType):
             decline("its numbers are of a kind that it does not compute with.")
+        from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
+
         low, high = (float(bound) for bound in float_activation_range(activation))
         ready(float_pair_kernel(how))
         chosen, other = (exchanged_op, op) if exchanged else (op, exchanged_op)
@@ -76,6 +80,10 @@ def plan_sum(subtracts: bool) -> PlanQuantized:
     """Return a function that plans nodes of ADD, or of SUB if `subtracts`, of quantized numbers."""
 
     def plan(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
+        from oplet_builtin_ops.kit.pairs import SumScaling
+        from oplet_compiled_ops.elementwise.fixed_point import scaling
+        from oplet_compiled_ops.elementwise.quantized_pairs import bind_quantized_sum, quantized_pair_kernel
+
         general = node.prepared
         # The left shift may overflow int32, and wraps around in the format's arithmetic, which the compiled loop does not imitate.
         if not isinstance(general, SumScaling) or general.shift > 0:
@@ -96,7 +104,11 @@ def plan_sum(subtracts: bool) -> PlanQuantized:
 
 
 def plan_product(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
-    """Plan a quantized MUL node of the operands `found`; `before` returns steps to run first, which expand operands."""
+    """Plan a quantized MUL node, given its operands; `before` returns steps that run first and expand operands."""
+    from oplet_builtin_ops.kit.pairs import ProductScaling
+    from oplet_compiled_ops.elementwise.fixed_point import scaling
+    from oplet_compiled_ops.elementwise.quantized_pairs import bind_quantized_product, quantized_pair_kernel
+
     large, small, how, exchanged = found
     first, second = (tensor.zero_point for tensor in (node.inputs[::-1] if exchanged else node.inputs))
     output, factors = node.outputs[0], node.prepared

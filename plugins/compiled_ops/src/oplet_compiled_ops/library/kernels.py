@@ -1,13 +1,16 @@
 """Kernels: Python functions that the package's build compiles to machine code, one for each signature (and each set of constants).
 
 The machine code is called by its address with all arguments in an array of int64 slots (`Kernel.entry`), which is how the thread
-pool (`threads.team`) calls it, or as a Python function (`Kernel.compiled`). The Python function itself never runs.
+pool (`threads.team`) calls it, or as a Python function (`Kernel.compiled`). The Python function itself never runs: a process that
+runs models needs a kernel's name and signature only, so that a kernel may be declared where its arguments are written, by the path
+of its function, whose module nobody but the build imports (`Kernel("pooling.windows:maximum", ...)`, `family_of`).
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 import re
 import struct
 import weakref
@@ -25,7 +28,18 @@ from oplet_compiled_ops.library.memory import address
 from oplet_compiled_ops.library.opening import MissingKernelError, library
 from oplet_compiled_ops.library.signatures import kinds
 
-__all__ = ["DIRECT", "FAMILIES", "Entry", "Kernel", "MissingKernelError", "family", "kernel", "known"]
+__all__ = [
+    "DIRECT",
+    "FAMILIES",
+    "Entry",
+    "Kernel",
+    "MissingKernelError",
+    "built_with",
+    "family",
+    "family_of",
+    "kernel",
+    "known",
+]
 
 _FLOAT, _BITS = struct.Struct("d"), struct.Struct("q")
 _PACKAGE = "oplet_compiled_ops."
@@ -42,29 +56,49 @@ class Kernel:
 
     Args:
         function: Python in the subset that numba compiles; it returns nothing, writes into its arguments, and allocates nothing.
-            Other functions that it calls are `lazy.inlined` or `lazy.emitted`.
+            Other functions that it calls are `lazy.inlined` or `lazy.emitted`. Or its path, "module:name" below this package.
         signature: the types of its arguments in numba's notation, "void(f4[:,::1], f4[::1], i8)"; arrays are contiguous, "[::1]".
         fastmath: the floating-point transformations that the compiler may make: False, True, or a set such as {"contract"}.
+        constants: of a member of a family: the arguments with which the function at the path makes that of the kernel.
 
     Attributes:
         name: the name of its machine code in the libraries.
-        is_member: whether it was made by a function that `family` decorates.
+        is_member: whether it is one of a family (`family`, `family_of`).
+        declared_at: the path of its function, if it was declared by that; otherwise "".
     """
 
-    def __init__(self, function: Callable[..., Any], signature: str, fastmath: bool | set[str] = False) -> None:
-        self.function = function
+    def __init__(
+        self,
+        function: Callable[..., Any] | str,
+        signature: str,
+        fastmath: bool | set[str] = False,
+        constants: Sequence[Any] | None = None,
+    ) -> None:
+        self._function = function
         self.signature = signature
         self.fastmath = fastmath
-        self.name = _named(function.__module__, function.__name__, blake2b(signature.encode(), digest_size=3).hexdigest())
-        self.is_member = False
+        self.declared_at = function if isinstance(function, str) else ""
+        path = function if isinstance(function, str) else f"{function.__module__}:{function.__name__}"
+        told = [blake2b(signature.encode(), digest_size=3).hexdigest()] if constants is None else map(_told, constants)
+        self.name = _named(path, *told)
+        self.is_member = constants is not None
+        self._constants = constants
         self._compiled: Callable[..., Any] | None = None
         self._by_words: Callable[[int], None] | None = None
         self._entry: Entry | None = None
         known.add(self)
 
     @property
+    def function(self) -> Callable[..., Any]:
+        """The Python function, imported if the kernel was declared by its path."""
+        if isinstance(self._function, str):
+            found = _at(self._function)
+            self._function = found if self._constants is None else found(*self._constants)
+        return self._function
+
+    @property
     def exists(self) -> bool:
-        """Whether the library has the kernel."""
+        """Whether the library has machine code for the kernel."""
         try:
             self.entry()
         except MissingKernelError:
@@ -87,7 +121,7 @@ class Kernel:
 
     @property
     def address(self) -> int | None:
-        """The address of the machine code; None if nobody has asked for it yet."""
+        """The address of the machine code; None if it was not loaded yet."""
         return None if self._entry is None else self._entry.address
 
     def compiled(self) -> Callable[..., Any]:
@@ -111,6 +145,16 @@ class Kernel:
         if self._by_words is None:
             self._by_words = self.entry().by_words()
         return self._by_words
+
+
+def _at(path: str) -> Callable[..., Any]:
+    module, _, name = path.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(_PACKAGE + module), name)
+    return found
+
+
+def _told(constant: Any) -> Any:
+    return int(constant) if isinstance(constant, bool) else constant
 
 
 def _named(*parts: Any) -> str:
@@ -139,7 +183,7 @@ class Entry:
 
     @property
     def pointers(self) -> list[int]:
-        """The slots that are addresses or may be: of arrays, and integers, but no lengths and no floats."""
+        """The indices of argument slots that may hold addresses: of arrays, and integers, but not lengths or floats."""
         found, at = [], 0
         for (_, ndim), is_float in zip(self._kinds, self._floats):
             if not is_float:
@@ -216,12 +260,40 @@ def family(members: Callable[[], Iterable[tuple[Any, ...]]]) -> Callable[[Callab
         @functools.cache
         def one(*constants: Any) -> Kernel:
             result = make(*constants)
-            told = (int(each) if isinstance(each, bool) else each for each in constants)
             result.is_member = True
-            result.name = _named(make.__module__, make.__name__, *told)
+            result.name = _named(make.__module__, make.__name__, *map(_told, constants))
             return result
 
         FAMILIES.append((one, members))
         return functools.update_wrapper(one, make, ("__module__", "__name__", "__qualname__", "__doc__"))
+
+    return decorate
+
+
+def family_of(path: str, signature: Callable[..., str]) -> Callable[..., Kernel]:
+    """Declare a family of kernels by the path, "module:name", of a function that `built_with` decorates; return the function that
+    gives the kernel of some constants, which imports no source.
+
+    Args:
+        path: where the function is that makes, from constants, the Python functions of kernels.
+        signature: returns the signature of the kernel of some constants.
+    """
+
+    @functools.cache
+    def one(*constants: Any) -> Kernel:
+        return Kernel(path, signature(*constants), constants=constants)
+
+    FAMILIES.append((one, lambda: _at(path).members()))  # type: ignore[attr-defined]
+    return one
+
+
+def built_with(members: Callable[[], Iterable[tuple[Any, ...]]]) -> Callable[[Any], Any]:
+    """Return a decorator for a function that makes Python functions of kernels from constants (`family_of`); `members` returns the
+    constants of all that are built.
+    """
+
+    def decorate(make: Any) -> Any:
+        make.members = members
+        return make
 
     return decorate

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from oplet.kernels.arrays import Array
 from oplet.kernels.arrays import address_of as address
+from oplet.records import Row
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 __all__ = ["Array", "Pointers", "address", "aligned", "flat", "padded_rows", "words_at", "writable"]
 
@@ -20,7 +23,7 @@ _LINE = 64
 _LARGE = 1 << 15
 
 
-class Pointers(NamedTuple):
+class Pointers(Row):
     """The elements of an array kept by a thunk that are memory addresses: a plan loaded from disk relocates these, and no others.
 
     Attributes:
@@ -70,6 +73,6 @@ def flat(array: Array) -> Array:
 
 
 def words_at(where: int, count: int) -> Array:
-    """Return a view, as an int64 array, of `count` words of memory from the address `where` on."""
+    """Return an int64 array that is a view of `count` 64-bit words of memory at the address `where`."""
     memory: Any = (ctypes.c_int64 * count).from_address(where)
     return np.frombuffer(memory, np.int64)

@@ -37,7 +37,7 @@ _PROBED = {
 
 
 class MissingKernelError(Exception):
-    """Raised where there is no machine code for a kernel: none for this machine, or none of its constants; numpy serves the node."""
+    """No machine code for a kernel: no library for this machine, or not with these constants. The numpy kernel then serves the node."""
 
 
 class OpenLibrary(Row):
@@ -45,7 +45,7 @@ class OpenLibrary(Row):
 
     Attributes:
         level: the level that it was compiled for.
-        identity: a hash of what it was built from.
+        identity: a hash of the sources of its kernels.
         anchor: the address of its data `oplet_identity`; addresses of functions keep their distance to it in every process.
         functions: ctypes's library.
     """
@@ -74,7 +74,7 @@ def _path(name: str) -> str:
 
 @functools.cache
 def levels_here() -> tuple[str, ...]:
-    """Return the levels that this processor can run, the lowest first; () if it has not even the lowest, or nothing was built.
+    """Return the processor levels whose libraries this processor can run, the lowest first; () if there are none.
 
     Raises:
         MissingKernelError: the package holds no libraries that this system can open.
@@ -97,11 +97,11 @@ def _machine() -> str:
 
 @functools.cache
 def chosen_level() -> str:
-    """Return the level whose library is used: the highest of those that the processor and the package have, or the one that
-    OPLET_COMPILED_LEVEL names.
+    """Return the processor level whose library is used: the highest that both the processor and the package support, or the one
+    that the environment variable OPLET_COMPILED_LEVEL names.
 
     Raises:
-        MissingKernelError: there is none, or the variable names one that the processor, or the package, has not.
+        MissingKernelError: there is none, or the variable names one that the processor or the package does not support.
     """
     here = [level for level in levels_here() if os.path.exists(_path(level))]
     asked = os.environ.get(VARIABLE, "")
@@ -121,10 +121,10 @@ def _warn(text: str) -> None:
 
 @functools.cache
 def library() -> OpenLibrary:
-    """Open the library of `chosen_level`, once a process.
+    """Open the library of `chosen_level`, once per process.
 
     Raises:
-        MissingKernelError: there is none, or the system does not open it.
+        MissingKernelError: there is no library, or the system cannot open it.
     """
     level = chosen_level()
     try:
@@ -137,7 +137,7 @@ def library() -> OpenLibrary:
 
 @functools.cache
 def c_function(name: str) -> int:
-    """Return the address of a function of the C library that this process has; 0 if it has none of that name."""
+    """Return the address of a function of the C library in this process; 0 if there is no function of that name."""
     try:
         return ctypes.cast(getattr(ctypes.CDLL(None), name), ctypes.c_void_p).value or 0
     except (AttributeError, OSError, TypeError):  # TypeError: CDLL(None) is for POSIX

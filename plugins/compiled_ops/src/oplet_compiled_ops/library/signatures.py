@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from oplet.records import Row
 
 __all__ = ["Kind", "kinds"]
-
-_ARGUMENT = re.compile(r"([a-z]\d+)(?:\[([:,1]*)\])?(?:,\s*|$)")
 
 
 class Kind(Row):
@@ -32,5 +28,5 @@ class Kind(Row):
 def kinds(signature: str) -> tuple[Kind, ...]:
     """Parse a signature; return the types of its arguments."""
     text = signature.removeprefix("void(").removesuffix(")")
-    found = [Kind(np.dtype(dtype), axes.count(",") + 1 if axes else 0) for dtype, axes in _ARGUMENT.findall(text)]
-    return tuple(found)
+    parts = [part.partition("[") for part in text.split(", ")]  # no axes have ", " within
+    return tuple([Kind(np.dtype(number), axes.count(",") + 1 if axes else 0) for number, _, axes in parts])

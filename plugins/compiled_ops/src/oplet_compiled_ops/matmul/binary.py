@@ -25,11 +25,11 @@ _LEAST, _MOST = np.float32(-128), np.float32(127)
 
 
 def blocked(filters: Array, groups: int) -> Array:
-    """Return filters' words in the order in which the kernel reads them: (groups, blocks of sixteen filters, words, 16), uint32.
+    """Return binary filters, packed as 32-bit words, in the kernel's order: (groups, blocks of 16 filters, words, 16), uint32.
 
     Args:
-        filters: int32 words, of shape (filters, ...); those that a block lacks are zeros.
-        groups: how many groups the filters are in, one after the other.
+        filters: int32 words, of shape (filters, ...); the last block of a group is padded with zeros.
+        groups: the number of groups of consecutive filters (grouped convolution).
     """
     rows = filters.reshape(groups, len(filters) // groups, -1)
     blocks = -(-rows.shape[1] // LANES)

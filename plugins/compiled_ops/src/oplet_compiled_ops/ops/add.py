@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from oplet_builtin_ops.ops.add import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise.float_pairs import ADD
+from oplet_compiled_ops.elementwise import ADD
 from oplet_compiled_ops.elementwise.pairs import pair_registration, plan_sum
-from oplet_compiled_ops.elementwise.plain.plain_pairs import SUM
+from oplet_compiled_ops.elementwise.plain import SUM
 
 REGISTRATION = pair_registration(BUILTIN, ADD, ADD, plan_sum(subtracts=False), SUM)

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, NodeLimits, decline, ensure
+from oplet import Context, Node, NodeLimits, TensorType, decline, ensure
 from oplet.kernels.windows import Windows2D
 from oplet.schema.options import DepthwiseConv2DOptions
 from oplet_builtin_ops.kit.depthwise import check_depthwise
-from oplet_builtin_ops.kit.layers import QuantizedLayer
 from oplet_builtin_ops.ops.depthwise_conv_2d import REGISTRATION as BUILTIN
 from oplet_compiled_ops.convolution.depthwise import plan_depthwise
-from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer
 from oplet_compiled_ops.convolution.edges import absorbed_border, border_to_absorb
 from oplet_compiled_ops.convolution.output_stage import Finishing, float_finishing, quantized_finishing
 from oplet_compiled_ops.library.memory import Array
@@ -32,10 +30,12 @@ def plan(context: Context, node: Node) -> Bind:
     finish: Finishing | str = ""
     if layer is None:
         finish = float_finishing(node, bias, filters, node.options(DepthwiseConv2DOptions).fused_activation_function)
-    elif isinstance(layer, QuantizedLayer):
+    elif source.type is not TensorType.FLOAT32:
         finish = quantized_finishing(layer, False)
     if isinstance(finish, str):
         ensure(not node.absorbed, finish or "its kernel reads no border that is not there.")
+        from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer  # here, as few models have such layers
+
         geometry = Geometry(windows.batch, windows.height, windows.width, 1, source.shape[3], filters)
         return plan_direct_layer(context, node, geometry, layer, finish)
 

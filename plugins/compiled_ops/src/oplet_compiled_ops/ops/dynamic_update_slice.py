@@ -9,7 +9,7 @@ from oplet.kernels.arrays import Shape, copier
 from oplet_builtin_ops.ops.dynamic_update_slice import REGISTRATION as BUILTIN
 from oplet_compiled_ops.library.memory import address, flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
-from oplet_compiled_ops.shaping.copying import COPY, SIZES, copy_arguments
+from oplet_compiled_ops.shaping import COPY, SIZES, copy_arguments
 from oplet_compiled_ops.shaping.selecting import POSITIONS, update_kernel
 from oplet_compiled_ops.threads.splitting import cut, each
 from oplet_compiled_ops.threads.team import Step, ready, thunk

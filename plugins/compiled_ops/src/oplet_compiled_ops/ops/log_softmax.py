@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
-from oplet_builtin_ops.kit.softmax import LogSoftmax8
 from oplet_builtin_ops.ops.log_softmax import REGISTRATION as BUILTIN
 from oplet_compiled_ops.elementwise.flat import plan_flat
 from oplet_compiled_ops.overriding import Bind, override
-from oplet_compiled_ops.softmax.exponentials import LOG_SOFTMAX
-from oplet_compiled_ops.softmax.quantized_softmax import LOG_SOFTMAX_8, LONGEST_ROW
+from oplet_compiled_ops.softmax import LOG_SOFTMAX, LOG_SOFTMAX_8, LONGEST_ROW
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES
 
 
@@ -21,6 +19,8 @@ def plan(context: Context, node: Node) -> Bind:
     columns = source.shape[-1] if source.ndim else 1
     if source.type == TensorType.FLOAT32:
         return plan_flat(context, LOG_SOFTMAX, (source, output), columns, columns=columns, worth=WORTH_VALUES // 4)
+    from oplet_builtin_ops.kit.softmax import LogSoftmax8  # here, as those of floats need no tables
+
     tables = node.prepared
     if columns > LONGEST_ROW or not isinstance(tables, LogSoftmax8):
         decline("its rows are too long, or its numbers of another kind.")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from oplet_builtin_ops.ops.mul import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise.float_pairs import MULTIPLY
+from oplet_compiled_ops.elementwise import MULTIPLY
 from oplet_compiled_ops.elementwise.pairs import pair_registration, plan_product
-from oplet_compiled_ops.elementwise.plain.plain_pairs import PRODUCT
+from oplet_compiled_ops.elementwise.plain import PRODUCT
 
 REGISTRATION = pair_registration(BUILTIN, MULTIPLY, MULTIPLY, plan_product, PRODUCT)

@@ -6,13 +6,11 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.schema.options import SoftmaxOptions
-from oplet_builtin_ops.kit.softmax import Softmax8, Softmax16
 from oplet_builtin_ops.ops.softmax import REGISTRATION as BUILTIN
 from oplet_compiled_ops.elementwise.flat import plan_flat
 from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, override
-from oplet_compiled_ops.softmax.exponentials import SOFTMAX
-from oplet_compiled_ops.softmax.quantized_softmax import LONGEST_ROW, SOFTMAX_8, SOFTMAX_16
+from oplet_compiled_ops.softmax import LONGEST_ROW, SOFTMAX, SOFTMAX_8, SOFTMAX_16
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES
 
 
@@ -24,6 +22,8 @@ def plan(context: Context, node: Node) -> Bind:
     if source.type == TensorType.FLOAT32:
         beta = node.options(SoftmaxOptions).beta
         return plan_flat(context, SOFTMAX, (source, output), columns, beta, columns=columns, worth=WORTH_VALUES // 4)
+    from oplet_builtin_ops.kit.softmax import Softmax8, Softmax16  # here, as those of floats need no tables
+
     if isinstance(node.prepared, Softmax16) and columns <= LONGEST_ROW:
         tabled = node.prepared.exponentials, node.prepared.reciprocals
         return plan_flat(context, SOFTMAX_16, (source, output), columns, *tabled, columns=columns, worth=WORTH_VALUES // 4)

@@ -13,7 +13,6 @@ from oplet.schema.options import Pool2DOptions
 from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.library.memory import Array
 from oplet_compiled_ops.overriding import Bind, Thunk, override
-from oplet_compiled_ops.pooling.windows import AVERAGE_FLOATS, AVERAGE_INTEGERS, MAXIMUM
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each, slots
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 
@@ -23,6 +22,23 @@ __all__ = ["pool_registration"]
 _LONGEST_ROW = 1 << 28
 #: The overhead of a window's tap, in values.
 _TAP = 16
+_CODES = {TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2"}
+_GEOMETRY = "i8[::1], i8[::1], i8[::1]"
+
+
+def _declared(function: str, code: str, scratch: str, bound: str) -> Kernel:
+    return Kernel(
+        f"pooling.windows:{function}",
+        f"void({code}[:,:,:,::1], {code}[:,:,:,::1], i8, i8, {scratch}, {bound}, {bound}, {_GEOMETRY})",
+    )
+
+
+#: Arguments: input, output, first and last row of all outputs together, scratch for a row of the input, bounds, and for both
+#: dimensions the window's size, its stride and the padding before.
+_MAXIMUM = _declared("_maximum", "f4", "f4[::1]", "f4")
+#: The same arguments, and scratch for the sums of a window; one of them by type.
+_AVERAGE_FLOATS = _declared("_average_floats", "f4", "f4[::1], f4[::1]", "f4")
+_AVERAGE_INTEGERS = {type: _declared("_average_integers", code, "i4[::1], i4[::1]", "i8") for type, code in _CODES.items()}
 
 
 def pool_registration(builtin: Registration, averages: bool) -> Registration:
@@ -72,7 +88,7 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
 
         return bind
 
-    types = [TensorType.FLOAT32, *(AVERAGE_INTEGERS if averages else ())]
+    types = [TensorType.FLOAT32, *(_AVERAGE_INTEGERS if averages else ())]
     return override(builtin, plan, NodeLimits(inputs=[types]))
 
 
@@ -107,7 +123,7 @@ def _plan_whole(context: Context, node: Node, blocks: int, bounds: tuple[Any, An
         values, lines = source.data, [scratch(*sizes) for _ in range(slots(ranges))]
         parts = each(ranges, lambda some, slot: (values, averages, *some, *lines[slot], *every, *steps))
         last = (averages, output.data, 0, batch, *scratch(channels, channels), *bounds, *geometry(blocks, 1))
-        return thunk([Step(AVERAGE_FLOATS, parts), Step(AVERAGE_FLOATS, [last])], context.num_threads)
+        return thunk([Step(_AVERAGE_FLOATS, parts), Step(_AVERAGE_FLOATS, [last])], context.num_threads)
 
     return bind
 
@@ -119,5 +135,5 @@ def _filled(axis: Axis) -> bool:
 
 def _kernel(type: TensorType, averages: bool) -> Kernel:
     if not averages:
-        return MAXIMUM
-    return AVERAGE_FLOATS if type == TensorType.FLOAT32 else AVERAGE_INTEGERS[type]
+        return _MAXIMUM
+    return _AVERAGE_FLOATS if type == TensorType.FLOAT32 else _AVERAGE_INTEGERS[type]

@@ -1,4 +1,4 @@
-"""Pooling kernels: each window is reduced one row of channels at a time."""
+"""Pooling kernels, which `pools` declares: each window is reduced one row of channels at a time."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import TensorType
-from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.library.lazy import emitted, inlined
-
-__all__ = ["AVERAGE_FLOATS", "AVERAGE_INTEGERS", "MAXIMUM"]
 
 shaped = emitted("views:shaped")
 window = emitted("reductions:window")
@@ -126,19 +122,3 @@ def _average_integers(x, out, first, last, folded, sums, low, high, size, stride
                 total = np.float64(sums[c])
                 total = total - half if total < 0 else total + half
                 target[c] = min(max(np.int32(total / divisor), low), high)
-
-
-_CODES = {TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2"}
-_GEOMETRY = "i8[::1], i8[::1], i8[::1]"
-
-
-def _kernel(function: Any, code: str, scratch: str, bound: str) -> Kernel:
-    return Kernel(function, f"void({code}[:,:,:,::1], {code}[:,:,:,::1], i8, i8, {scratch}, {bound}, {bound}, {_GEOMETRY})")
-
-
-#: Arguments: input, output, first and last row of all outputs together, scratch for a row of the input, bounds, and for both
-#: dimensions the window's size, its stride and the padding before.
-MAXIMUM = _kernel(_maximum, "f4", "f4[::1]", "f4")
-#: The same arguments, and scratch for the sums of a window; one of them by type.
-AVERAGE_FLOATS = _kernel(_average_floats, "f4", "f4[::1], f4[::1]", "f4")
-AVERAGE_INTEGERS = {type: _kernel(_average_integers, code, "i4[::1], i4[::1]", "i8") for type, code in _CODES.items()}

@@ -312,7 +312,7 @@ def _steps(shape: Shape, small: Shape) -> list[int]:
 
 
 def plan_choice(node: Node, *shapes: Shape) -> Bind:
-    """Plan a SELECT or SELECT_V2 node; `shapes` are those of condition, x and y as they broadcast to the output's."""
+    """Plan a SELECT or SELECT_V2 node; `shapes` are the shapes of condition, x and y for broadcasting to the output."""
     output = node.outputs[0]
     size = output.dtype.itemsize
     if not output.size or output.is_dynamic or output.dtype.hasobject or size not in _SIZES or output.nbytes > _MOST:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from oplet_compiled_ops.library.kernels import kernel
 from oplet_compiled_ops.library.lazy import emitted, inlined
 
 __all__ = ["LOGISTIC", "LOG_SOFTMAX", "SOFTMAX", "exp"]
@@ -51,7 +50,6 @@ def _total(x):  # type: ignore[no-untyped-def]
     return total
 
 
-@kernel("void(f4[::1], f4[::1])")
 def LOGISTIC(x, out):  # type: ignore[no-untyped-def]
     """Compute 1 / (1 + exp(-x)); denormal results become 0, as denormals are a hundred times slower."""
     for i in range(out.size):
@@ -60,7 +58,6 @@ def LOGISTIC(x, out):  # type: ignore[no-untyped-def]
         out[i] = _ZERO if value < _LOWEST else gate
 
 
-@kernel("void(f4[::1], f4[::1], i8, f4)")
 def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
     """Compute exp(beta * x) / sum(exp(beta * x)) of each row of `columns` numbers of a flat array."""
     first = x.ctypes.data
@@ -78,7 +75,6 @@ def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
             target[i] *= factor
 
 
-@kernel("void(f4[::1], f4[::1], i8)")
 def LOG_SOFTMAX(x, out, columns):  # type: ignore[no-untyped-def]
     """Compute x - log(sum(exp(x))) of each row of `columns` numbers of a flat array."""
     first = x.ctypes.data

@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from oplet_compiled_ops.library.kernels import kernel
 from oplet_compiled_ops.library.lazy import emitted, inlined
 
-__all__ = ["LOG_SOFTMAX_8", "LONGEST_ROW", "SOFTMAX_8", "SOFTMAX_16"]
+__all__ = ["LOG_SOFTMAX_8", "SOFTMAX_8", "SOFTMAX_16"]
 
-#: The longest row whose sums surely are within 32 bits.
-LONGEST_ROW = 8191
 _ONE = (1 << 31) - 1
 
 highest_bit = emitted("atomics:highest_bit")
@@ -72,7 +69,6 @@ def _logarithm(x):  # type: ignore[no-untyped-def]
     return min(max(total << 1, -(1 << 31)), _ONE)
 
 
-@kernel("void(u1[::1], u1[::1], i8, i8[::1], i8[::1], i8)")
 def SOFTMAX_8(x, out, columns, exponentials, summands, sign_bit):  # type: ignore[no-untyped-def]
     """Compute SOFTMAX of each row of `columns` 8-bit numbers of a flat array, given as bits.
 
@@ -97,7 +93,6 @@ def SOFTMAX_8(x, out, columns, exponentials, summands, sign_bit):  # type: ignor
             target[i] = np.uint8(value) ^ turn
 
 
-@kernel("void(u1[::1], u1[::1], i8, i8[::1], i8[::1], i8)")
 def LOG_SOFTMAX_8(x, out, columns, distances, summands, sign_bit):  # type: ignore[no-untyped-def]
     """Compute LOG_SOFTMAX of each row of `columns` 8-bit numbers of a flat array, given as bits.
 
@@ -135,7 +130,6 @@ def _reciprocal_16(total, lines):  # type: ignore[no-untyped-def]
     return np.int64(np.int16(base + ((slope * (place & 127) + 64) >> 7))), 31 - headroom
 
 
-@kernel("void(i2[::1], i2[::1], i8, i8[::1], i2[::1])")
 def SOFTMAX_16(x, out, columns, exponentials, lines):  # type: ignore[no-untyped-def]
     """Compute SOFTMAX of each row of `columns` int16 numbers of a flat array.
 

@@ -17,13 +17,12 @@ __all__ = ["Failure", "failing", "raise_first", "with_failures"]
 
 
 class Failure(Row):
-    """How a node fails: its error flag, and the function that raises its error.
+    """Error reporting of a node's compiled kernel: its error flag, and the function that raises the error.
 
     Attributes:
-        mark: the error flag: int64 words, the first of which is not 0 if the node has failed; the others say more, as the kernel
-            defines.
+        mark: the error flag: int64 words, the first of which is not 0 if the node has failed; the others say more, as the kernel defines.
         fail: raises the error that the flag's words describe.
-        position: the node's number among those that are fused into one call.
+        position: the node's position among those that are fused into one call.
     """
 
     mark: Array

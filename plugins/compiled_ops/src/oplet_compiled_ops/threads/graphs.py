@@ -133,7 +133,7 @@ def _chained(jobs: Sequence[tuple[int, bool, list[int]]]) -> list[Task]:
 
 
 def links(needs: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return, for each task, the positions of the tasks that wait for it, from those of the tasks that it waits for (`needs`)."""
+    """Invert the dependencies of tasks: from the positions that each task waits for (`needs`), return those that wait for it."""
     following: list[list[int]] = [[] for _ in needs]
     for number, some in enumerate(needs):
         for other in some:

@@ -176,7 +176,7 @@ def RUN(team, jobs, count):  # type: ignore[no-untyped-def]
 
 @_inlined
 def run_alone(jobs, count):  # type: ignore[no-untyped-def]
-    """Run `count` jobs one after the other on this thread only; `jobs` is the address of an array of their addresses."""
+    """Run `count` jobs in order on this thread only; `jobs` is the address of an array of their addresses."""
     for step in range(count):
         job = load(jobs + 8 * step)
         for part in range(load(job + _COUNT)):
@@ -185,9 +185,7 @@ def run_alone(jobs, count):  # type: ignore[no-untyped-def]
 
 @kernel("void(i8, i8)")
 def CHAIN(jobs, count):  # type: ignore[no-untyped-def]
-    """Run `count` jobs one after the other on this thread; as a kernel, it is what a job of a graph calls that stands for
-    several.
-    """
+    """Run `count` jobs in order on this thread; as a kernel itself, it lets one job of a graph stand for several."""
     run_alone(jobs, count)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,11 +19,12 @@ from oplet.records import Row
 from oplet_compiled_ops.library.kernels import MissingKernelError
 from oplet_compiled_ops.library.memory import Array, words_at
 from oplet_compiled_ops.overriding import Thunk
-from oplet_compiled_ops.shaping.copying import COPY, COPY_WORDS, copy_arguments
-from oplet_compiled_ops.threads.failing import Failure, with_failures
-from oplet_compiled_ops.threads.graphs import Task, Work, links, tasks
+from oplet_compiled_ops.shaping import COPY, COPY_WORDS, copy_arguments
 from oplet_compiled_ops.threads.jobs import CHAIN, GRAPH_WORDS, HEAD_WORDS, JOB_WORDS, LINK_WORDS, RUN_GRAPH
-from oplet_compiled_ops.threads.loops import LOOP, rounds
+
+if TYPE_CHECKING:
+    from oplet_compiled_ops.threads.failing import Failure
+    from oplet_compiled_ops.threads.graphs import Task, Work
 
 __all__ = ["JOINER", "Crew", "Jobs", "mark"]
 
@@ -38,7 +39,7 @@ class Jobs(Row):
         run: runs jobs, given the address of three words: the thread pool, the array of the jobs' addresses, and their number.
         team: the address of the thread pool's memory.
         addresses: the addresses of the jobs.
-        helpers: the worker threads that share the jobs.
+        helpers: the worker threads that take part in the jobs.
         crew: the thread pool.
         failures: how the node may fail.
         kept: objects whose memory the jobs use, and which the function keeps alive.
@@ -54,7 +55,7 @@ class Jobs(Row):
 
 
 class Crew(Protocol):
-    """The thread pool's interface for graphs of jobs; a protocol, as its class is in `team`, which imports this module."""
+    """Protocol: the thread pool as the fusion of functions uses it, to avoid a circular import of `team`."""
 
     address: int
 
@@ -66,13 +67,13 @@ class Crew(Protocol):
         """Allocate memory for a job; return its address."""
 
     def give_back(self, jobs: list[int]) -> None:
-        """Free the memory of jobs, given by their addresses, that nobody will run again."""
+        """Free the memory of jobs, given by their addresses; they must not run again."""
 
     def take_list(self, count: int) -> int:
         """Allocate memory for a graph of up to `count` jobs; return its address."""
 
     def give_back_list(self, count: int, graph: int) -> None:
-        """Free the memory of the graph of `count` jobs at the address `graph`, which nobody will run again."""
+        """Free the memory of the graph of `count` jobs at the address `graph`; it must not run again."""
 
 
 def mark(thunk: Any, jobs: Jobs) -> Thunk:
@@ -127,10 +128,17 @@ class _Joiner:
         known = [thunk.jobs for thunk in thunks if not isinstance(thunk, _Copied)]
         if not known:
             return partial(_in_turn, tuple(thunk.copies for thunk in thunks))
-        return with_failures(self._joined(thunks, known, touched), _failures(thunks))
+        call, failures = self._joined(thunks, known, touched), _failures(thunks)
+        if not failures:
+            return call
+        from oplet_compiled_ops.threads.failing import with_failures  # here, as few nodes may fail
+
+        return with_failures(call, failures)
 
     def _joined(self, thunks: Sequence[Any], known: Sequence[Jobs], touched: Sequence[Any] | None) -> Thunk:
         if touched is not None:
+            from oplet_compiled_ops.threads.graphs import tasks  # here, as one thread needs no graph
+
             found = tasks([_work(thunk, of) for thunk, of in zip(thunks, touched)])
             if found is not None:
                 return _graph(found, known[0], thunks)
@@ -148,6 +156,8 @@ class _Joiner:
         return store_thunks(runs, places, arrays)
 
     def loop(self, loop: Loop) -> Callable[[int, bool], int] | None:
+        from oplet_compiled_ops.threads.loops import LOOP, rounds  # here, as few models have loops
+
         pieces: tuple[Sequence[Any], ...] = [loop.before], loop.condition, loop.body, [loop.step], [loop.after]
         lists = [_addresses(thunks) for thunks in pieces]
         if any(int(words_at(where, HEAD_WORDS)[4]) > 1 for where in (*lists[1], *lists[2])):
@@ -180,6 +190,8 @@ def _work(thunk: Any, touched: Any) -> Work:
     """Return the jobs of a function that runs a node, with the memory that they read and write, which `touched` tells of the
     node.
     """
+    from oplet_compiled_ops.threads.graphs import Work
+
     if isinstance(thunk, _Copied):
         pairs = thunk.copies.pairs
         reads, writes = spans(source for _, source in pairs), spans(target for target, _ in pairs)
@@ -196,6 +208,8 @@ def _graph(found: Sequence[Task], known: Jobs, thunks: Sequence[Any]) -> Thunk:
         known: of one of the nodes; it has the thread pool.
         thunks: the functions that run the nodes, which are kept alive.
     """
+    from oplet_compiled_ops.threads.graphs import links
+
     crew, run = known.crew, RUN_GRAPH.compiled()
     own = [crew.take() for _ in found]
     graph = crew.take_list(len(own))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition
 from oplet_compiled_ops.threads.jobs import MOST_PARTS
+
+if TYPE_CHECKING:
+    from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition
 
 __all__ = ["WORTH_VALUES", "Many", "Range", "cut", "cut_pair", "each", "grid", "in_turn", "slots", "together"]
 
@@ -71,9 +73,7 @@ def each(parts: Sequence[Item], make: Callable[[Item, int], Other]) -> Sequence[
 
 
 def in_turn(count: int, step: int) -> Sequence[Range]:
-    """Return ranges of `step` that cover 0 to `count`; they are parts that are run one after the other, with checkpoints in
-    between.
-    """
+    """Divide 0 to `count` into ranges of length `step`, to be run one after the other, with checkpoints in between."""
     return [(0, count)] if count <= step else _ranges(count, step, 1)
 
 
@@ -114,10 +114,10 @@ def cut(count: int, worth: int, threads: int, multiple: int = 1, length: int | N
 
     Args:
         count: the rows.
-        worth: into how many parts the work may be divided so that each is worth a thread's while.
+        worth: the most parts for which using another thread pays off.
         threads: the number of threads.
-        multiple: all ranges but the last have a multiple of so many rows.
-        length: the length of the work, in parts of the least size that is worth a thread's while; None if that is `worth`.
+        multiple: the length of every range but the last is a multiple of this number.
+        length: the amount of work, in parts of the smallest size for which a thread pays off; None for `worth`.
     """
     if threads == 1 and (worth if length is None else length) <= _LONGEST:
         return [(0, count)]
@@ -142,12 +142,12 @@ def grid(
 
     Args:
         rows: the rows of the table.
-        multiple: all ranges of rows but the last have a multiple of so many.
+        multiple: the length of every range of rows but the last is a multiple of this number.
         columns: the columns of the table.
-        worth: into how many blocks the work may be divided so that each is worth a thread's while.
+        worth: the most blocks for which using another thread pays off.
         threads: the number of threads.
         by_columns: whether to divide the columns first, and rows only for more blocks; otherwise rows come first.
-        length: the length of the work, in blocks of the least size that is worth a thread's while; None if that is `worth`.
+        length: the amount of work, in blocks of the smallest size for which a thread pays off; None for `worth`.
         least: the least rows of a block of long work.
     """
     if threads == 1 and (worth if length is None else length) <= _LONGEST:
@@ -185,13 +185,12 @@ def _long_grid(
 def cut_pair(how: Repetition, threads: int, worth: int) -> list[tuple[Repetition, Range, Range]]:
     """Divide a broadcasting elementwise op for several threads.
 
-    Return for each part its broadcasting pattern, and the ranges of elements of the larger and of the smaller operand that it
-    reads.
+    Return for each part its broadcasting pattern, and the ranges of elements of the larger and of the smaller operand that it reads.
 
     Args:
         how: the broadcasting pattern of the whole.
         threads: the number of threads.
-        worth: the least elements of a part that is worth a thread's while.
+        worth: the fewest elements of a part for which using another thread pays off.
     """
     block = how.rows * how.columns
     pieces = how.blocks * block // worth

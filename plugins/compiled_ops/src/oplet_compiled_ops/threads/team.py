@@ -36,7 +36,7 @@ from oplet_compiled_ops.library.kernels import Entry, Kernel
 from oplet_compiled_ops.library.memory import Array, aligned
 from oplet_compiled_ops.library.opening import c_function
 from oplet_compiled_ops.overriding import Thunk
-from oplet_compiled_ops.shaping.copying import COPY
+from oplet_compiled_ops.shaping import COPY
 from oplet_compiled_ops.threads.jobs import (
     BOX,
     CHAIN,
@@ -244,7 +244,7 @@ def _team() -> _Team:
 
 
 class Step(Row):
-    """A kernel and the arguments of each part of its work; no part may access what another part writes.
+    """A kernel with the arguments of each part of its work. Parts run in parallel, so none may access what another one writes.
 
     Of the parts in a `splitting.Many`, those of the same slot are run one after the other; they may share scratch memory, or each
     may continue where the one before it stopped.
@@ -259,7 +259,8 @@ _common = [RUN, RUN_GRAPH, SERVE, CHAIN, COPY]
 
 
 class Turns(Row):
-    """A step of many parts as portions, between which a run can be stopped; the attribute `turns` of the function that runs it.
+    """A step of very many parts, divided into portions between which a run can be stopped; it is the attribute `turns` of the
+    function that runs it.
 
     Attributes:
         entry: the kernel's machine code.
@@ -273,10 +274,10 @@ class Turns(Row):
 
 
 def ready(*kernels: Kernel) -> None:
-    """Find the machine code of kernels, in `prepare`; likewise of the thread pool's own.
+    """Find the machine code of kernels in the library, and of the thread pool's own ones; call it in `prepare`.
 
     Raises:
-        MissingKernelError: the library has none for one of them.
+        MissingKernelError: the library lacks one of them.
     """
     for one in (*kernels, *_common):
         one.entry()

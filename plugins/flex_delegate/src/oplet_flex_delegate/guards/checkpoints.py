@@ -28,11 +28,11 @@ def path_inside(folder: str, name: bytes) -> str:
     """Return the path of a checkpoint in a folder.
 
     Args:
-        folder: the folder, which the program has named.
-        name: the checkpoint's name, which the model or its caller gives: relative to the folder, or a path in it.
+        folder: the only folder for checkpoints, which the application chose.
+        name: the checkpoint's name, an input of the model: relative to the folder, or a path in it.
 
     Raises:
-        InvokeError: the folder does not exist, or the name leads out of it, is a pattern, or that of a link.
+        InvokeError: the folder does not exist, or the name leads out of the folder, or is a pattern or a link.
     """
     text, root = os.fsdecode(name), os.path.realpath(folder)
     if not os.path.isdir(root):
@@ -57,11 +57,11 @@ def path_inside(folder: str, name: bytes) -> str:
 
 
 def confined(run: Run, folder: str) -> Run:
-    """Return the function that runs such an operator in the folder: the name of the file becomes a path in it.
+    """Wrap a function that runs a checkpoint operator (save or restore), so that file names become paths inside the folder.
 
     Args:
         run: the function that runs the operator.
-        folder: the folder.
+        folder: the only folder that the operator may read and write.
     """
 
     def inside(inputs: Sequence[Any]) -> Sequence[Any]:

@@ -21,7 +21,7 @@ Condition = Callable[[Attributes, Inputs], str]
 
 
 def is_cut(op: str, attributes: Attributes) -> bool:
-    """Return whether shape inference must leave out the operator, as its shape function itself can crash on unchecked inputs."""
+    """Return whether shape inference must leave out the operator, as TensorFlow's shape function can crash on its inputs."""
     return op == "GatherV2" and attributes["batch_dims"] != 0
 
 

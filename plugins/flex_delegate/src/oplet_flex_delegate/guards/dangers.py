@@ -97,7 +97,7 @@ _REASONS = {name: reason for reason, names in _NAMES.items() for name in names.s
 
 
 def never(op: str) -> str:
-    """Return why an operator is never run, whatever its attributes; "" if it may run."""
+    """Return why an operator is never run, whatever its attributes are; "" if it may run."""
     if op.endswith(("Dataset", "DatasetV2", "DatasetV3", "DatasetV4")):
         return _DATA
     if op.startswith(("Xla", "TPU")):

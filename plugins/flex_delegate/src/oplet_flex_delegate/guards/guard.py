@@ -26,7 +26,7 @@ _REMEMBERED = 512
 
 
 def output_bytes(operation: Operation, shapes: Sequence[Shape]) -> int:
-    """Return the bytes of an operator's outputs, as far as shapes are known."""
+    """Return the bytes of an operator's outputs; outputs of unknown shape do not count."""
     return sum(_elements(shape) * ITEM_SIZES[type] for shape, type in zip(shapes, operation.signature[1]))
 
 
@@ -62,7 +62,7 @@ class Guard:
 
     @property
     def idle(self) -> bool:
-        """Return whether there is nothing to check."""
+        """Return whether the guard has nothing to check, so that it can be skipped."""
         return self._known and self._condition is None and self._estimate is None and not self._texts
 
     def check(self, inputs: Sequence[Any]) -> None:

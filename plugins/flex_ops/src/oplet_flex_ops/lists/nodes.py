@@ -30,7 +30,7 @@ _INTEGERS = (TensorType.INT32, TensorType.INT64)
 
 
 def registration(prepare: Callable[[Context, Node], None], run: Callable[[Context, Node], None]) -> Registration:
-    """Build the registration of an op that reads its lists at run time."""
+    """Build the registration of a TensorList op whose function `run` computes the node at run time."""
 
     def bind(context: Context, node: Node) -> Thunk:
         return lambda: run(context, node)
@@ -39,7 +39,7 @@ def registration(prepare: Callable[[Context, Node], None], run: Callable[[Contex
 
 
 def gives_list(context: Context, output: Tensor) -> None:
-    """Check in `prepare` that the output is a VARIANT tensor, and give it a scalar shape for one list."""
+    """Check in `prepare` that the output is a VARIANT tensor, and resize it to a scalar that holds one list."""
     ensure_type(output, TensorType.VARIANT)
     context.resize_tensor(output, ())
 
@@ -51,7 +51,7 @@ def gives_tensor(context: Context, attributes: Attributes, output: Tensor) -> No
 
 
 def ensure_shape_tensor(tensor: Tensor) -> None:
-    """Check that a tensor can hold a shape: a vector of INT32 or INT64 sizes, or a scalar (-1: any shape); raise EnsureError."""
+    """Check that a tensor can hold a shape (a vector of INT32 or INT64, or a scalar -1 for any shape); raise EnsureError if not."""
     ensure_type(tensor, *_INTEGERS)
     ensure(tensor.ndim <= 1, lambda: f"the element shape {tensor} must be a vector of sizes.")
 
@@ -101,13 +101,13 @@ def as_list(value: object, tensor: Tensor, type: TensorType | None = None) -> Te
 
 
 def defined_shape(found: TensorList, asked: Shape, elements: list[Element]) -> tuple[int, ...]:
-    """Return the one shape of all `elements`, merged from what the list, the node and the elements that are set say of it.
+    """Return the shape that all `elements` share, merged from the shapes that list and node declare and those of set elements.
 
     Args:
         asked: the element shape that the node asks for.
 
     Raises:
-        EnsureError: a size of it is not known, or elements, list and node contradict each other.
+        EnsureError: a size of the shape is unknown, or the shapes conflict.
     """
     shape = found.element_shape(asked, elements)
     if shape is None or not is_defined(shape):
@@ -120,7 +120,7 @@ def resize_to_element(context: Context, found: TensorList, element: Element, sha
 
     Args:
         shape: the input that holds the element shape that the node asks for.
-        others: whether the shape of an element that was not set may be that of the list's other elements.
+        others: whether an unset element may take its shape from the list's other elements.
     """
     if element is None:
         asked = found.element_shape(read_partial_shape(shape), [])

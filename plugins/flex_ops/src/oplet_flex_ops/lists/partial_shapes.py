@@ -37,7 +37,7 @@ def merged(a: Shape, b: Shape, what: str) -> Shape:
         what: what the shapes belong to in the message, "the elements of the list".
 
     Raises:
-        EnsureError: they contradict each other.
+        EnsureError: the shapes conflict.
     """
     if a == b or b is None:
         return a

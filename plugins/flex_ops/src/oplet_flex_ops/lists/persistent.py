@@ -52,7 +52,7 @@ class PersistentList:
             return self._held()[index]
 
     def items(self) -> list[Any]:
-        """Return a new Python list of all items."""
+        """Return all items as a new Python list."""
         with self._lock:
             return self._held().copy()
 

@@ -20,14 +20,14 @@ _REFERENCE, _ARRAY = 8, 112
 
 
 class TensorList:
-    """An immutable list of tensors: methods that change it return a new list. What it holds counts as long as a list refers to it
-    (`oplet.kernels.limits`): the elements by `owned` and `owned_rows`, the references to them by the items.
+    """An immutable list of tensors (TensorFlow's TensorList): methods that change it return a new list. Elements, copied by
+    `owned` or `owned_rows`, count against the interpreter's memory limit as long as a list refers to them.
 
     Attributes:
-        items: the elements.
+        items: the elements; None for unset ones.
         type: the type of all elements.
-        shape: what is known of the shape of all elements.
-        most: the number of elements at which nothing more can be appended; -1 for no such limit.
+        shape: the partial shape of all elements.
+        most: the size at which the list is full; -1 for no limit.
     """
 
     __slots__ = ("items", "most", "shape", "type")
@@ -37,7 +37,7 @@ class TensorList:
 
     @classmethod
     def of(cls, elements: Sequence[Element], type: TensorType, shape: Shape, most: int = -1) -> TensorList:
-        """Build a list of these elements, which it takes ownership of."""
+        """Build a list of these elements and take ownership of them."""
         return cls(PersistentList(elements), type, shape, most)
 
     @classmethod
@@ -45,7 +45,7 @@ class TensorList:
         """Build a list of `size` unset elements.
 
         Raises:
-            LimitError: there is no memory for as many.
+            LimitError: the memory limit does not allow so many.
         """
         charge(_REFERENCE * size)
         return cls(PersistentList([None] * size), type, shape)
@@ -56,7 +56,7 @@ class TensorList:
         return self.items.size
 
     def elements(self) -> list[Element]:
-        """All elements."""
+        """Return all elements in order; None for unset ones."""
         return self.items.items()
 
     def element(self, index: int) -> Element:
@@ -100,26 +100,26 @@ class TensorList:
         """Return a copy cut to `size` elements, or extended by unset ones.
 
         Raises:
-            LimitError: there is no memory for as many.
+            LimitError: the memory limit does not allow so many.
         """
         charge(2 * _REFERENCE * (self.size + size))
         elements = self.elements()[:size]
         return TensorList.of(elements + [None] * (size - len(elements)), self.type, self.shape, self.most)
 
     def ensure_index(self, index: int) -> None:
-        """Raise an error for an index outside the list."""
+        """Raise an EnsureError for an index outside the list."""
         if not 0 <= index < self.size:
             ensure(False, f"there is no element {index} in a list of {self.size} elements.")
 
     def element_shape(self, asked: Shape, elements: Sequence[Element]) -> Shape:
-        """Return the most specific shape known for all of `elements`: merged from the list's, the asked and the elements' own
+        """Return the partial shape of all `elements`, merged from the list's declared shape, `asked`, and the elements' own
         shapes.
 
         Args:
-            asked: the shape that the node asks for.
+            asked: the element shape that the node requests.
 
         Raises:
-            EnsureError: the list or an element contradicts it.
+            EnsureError: the shapes conflict.
         """
         shape = merged(asked, self.shape, "the elements of the list")
         for element in paced(elements):
@@ -128,7 +128,7 @@ class TensorList:
         return shape
 
     def ensure_element_shape(self, shape: tuple[int, ...]) -> None:
-        """Raise an error for an element shape that the list does not allow."""
+        """Raise an EnsureError for an element shape that the list does not allow."""
         if shape != self.shape:
             merged(self.shape, shape, "an element of the list")
 

@@ -47,74 +47,74 @@ _FAST, _PLAIN, _CALL = {"f": 3e-11, "d": 5e-11, "F": 1e-10, "D": 2e-10}, 1e-9, 1
 
 
 def cholesky(matrices: Array) -> Array:
-    """As numpy.linalg.cholesky."""
+    """Compute numpy.linalg.cholesky of a batch of matrices; the run can be cancelled between parts of the batch."""
     return _by_parts(np.linalg.cholesky, 0.05, matrices)
 
 
 def det(matrices: Array) -> Array:
-    """As numpy.linalg.det."""
+    """Compute numpy.linalg.det of a batch of matrices; the run can be cancelled between parts of the batch."""
     return _by_parts(np.linalg.det, 0.07, matrices)
 
 
 def slogdet(matrices: Array) -> tuple[Array, Array]:
-    """As numpy.linalg.slogdet."""
+    """Compute numpy.linalg.slogdet of a batch of matrices; the run can be cancelled between parts of the batch."""
     return _by_parts(np.linalg.slogdet, 0.07, matrices)
 
 
 def inv(matrices: Array) -> Array:
-    """As numpy.linalg.inv."""
+    """Compute numpy.linalg.inv of a batch of matrices; the run can be cancelled between parts of the batch."""
     return _by_parts(np.linalg.inv, 0.25, matrices)
 
 
 def pinv(matrices: Array, rcond: float) -> Array:
-    """As numpy.linalg.pinv."""
+    """Compute numpy.linalg.pinv of a batch of matrices; the run can be cancelled between parts of the batch."""
     return _by_parts(lambda part: np.linalg.pinv(part, rcond), 1.0, matrices, held=4 * _HELD)
 
 
 def solve(matrices: Array, right: Array) -> Array:
-    """As numpy.linalg.solve, for right-hand sides that are matrices, of the same batch."""
+    """Compute numpy.linalg.solve of a batch of matrices and right-hand sides (matrices); the run can be cancelled in between."""
     return _by_parts(np.linalg.solve, 0.25, matrices, right)
 
 
 def qr(matrices: Array, mode: str) -> tuple[Array, Array]:
-    """As numpy.linalg.qr with two results."""
+    """Compute numpy.linalg.qr of a batch of matrices, in a `mode` that returns Q and R; the run can be cancelled in between."""
     square = max(matrices.shape[-2], 1) if mode == "complete" else 0
     return _by_parts(lambda part: np.linalg.qr(part, mode), 0.2, matrices, square=square)  # type: ignore[call-overload, no-any-return]
 
 
 def svd(matrices: Array, full: bool) -> tuple[Array, Array, Array]:
-    """As numpy.linalg.svd with vectors."""
+    """Compute numpy.linalg.svd of a batch of matrices with full_matrices=`full`; the run can be cancelled in between."""
     square = max(matrices.shape[-2:]) if full else 0
     return _by_parts(lambda part: np.linalg.svd(part, full), 0.9, matrices, held=2 * _HELD, square=square)
 
 
 def singular_values(matrices: Array) -> Array:
-    """As numpy.linalg.svd without vectors."""
+    """Compute the singular values (numpy.linalg.svd) of a batch of matrices; the run can be cancelled in between."""
     return _by_parts(lambda part: np.linalg.svd(part, compute_uv=False), 0.4, matrices)
 
 
 def eigh(matrices: Array) -> tuple[Array, Array]:
-    """As numpy.linalg.eigh."""
+    """Compute numpy.linalg.eigh of a batch of matrices; the run can be cancelled between parts of the batch."""
     return _by_parts(np.linalg.eigh, 0.4, matrices)
 
 
 def eigvalsh(matrices: Array) -> Array:
-    """As numpy.linalg.eigvalsh."""
+    """Compute numpy.linalg.eigvalsh of a batch of matrices; the run can be cancelled between parts of the batch."""
     return _by_parts(np.linalg.eigvalsh, 0.15, matrices)
 
 
 def eig(matrices: Array) -> tuple[Array, Array]:
-    """As numpy.linalg.eig."""
+    """Compute numpy.linalg.eig of a batch of matrices; the run can be cancelled between parts of the batch."""
     return _by_parts(np.linalg.eig, 3.0, matrices, held=2 * _HELD)
 
 
 def eigvals(matrices: Array) -> Array:
-    """As numpy.linalg.eigvals."""
+    """Compute numpy.linalg.eigvals of a batch of matrices; the run can be cancelled between parts of the batch."""
     return _by_parts(np.linalg.eigvals, 2.0, matrices)
 
 
 def product(left: Array, right: Array) -> Array:
-    """Return left @ right, for batches of matrices, by parts where it takes long."""
+    """Return left @ right for batches of matrices; a long product is divided, so that the run can be cancelled in between."""
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     shape, type = (*batch, left.shape[-2], right.shape[-1]), np.result_type(left, right)
     charge(prod(shape) * type.itemsize)
@@ -124,12 +124,12 @@ def product(left: Array, right: Array) -> Array:
 
 
 def multiply(left: Array, right: Array, output: Array, **how: Any) -> None:
-    """As numpy.matmul for batches of matrices that broadcast, by halves where that takes long.
+    """Compute numpy.matmul of batches that broadcast; a long product is halved, so that the run can be cancelled in between.
 
     Args:
         left: the left operand.
         right: the right operand.
-        output: where the product goes; it has the shape of the result.
+        output: receives the product.
         how: further arguments of numpy.matmul.
     """
     rows, columns = output.shape[-2:]
@@ -195,7 +195,7 @@ PORTION = 1 << 18
 
 
 def portions(shape: Shape, most: int = PORTION) -> Iterator[tuple[slice, ...]]:
-    """Yield slices that divide an array of this shape, in order, into contiguous portions of about `most` elements, or of one."""
+    """Yield index tuples that divide an array of this shape into contiguous parts of about `most` elements, in order."""
     inner = prod(shape[1:])
     if not shape:
         yield ()

@@ -24,12 +24,12 @@ _PART = 1 << 15
 
 
 def same_shape(node: Node, attributes: Attributes) -> Sequence[Shape]:
-    """Return the first input's shape for every output."""
+    """Return the first input's shape for every output: the shape function of elementwise ops."""
     return [node.inputs[0].shape] * len(node.outputs)
 
 
 def broadcast_pair(node: Node, attributes: Attributes) -> Sequence[Shape]:
-    """Return the broadcast shape of the two inputs."""
+    """Return the broadcast shape of the two inputs: the shape function of binary ops."""
     return [broadcast_shape(*node.inputs)]
 
 
@@ -73,13 +73,13 @@ def binary(
 
 
 def special(function: Callable[..., Array], *types: TensorType, operands: int = 1) -> Registration:
-    """Build the registration of a special function that takes and returns float64 arrays."""
+    """Build the registration of a special function of one or two `operands`, which takes and returns float64 arrays."""
     make = unary if operands == 1 else binary
     return make(in_parts(function), *types, widened=IN_DOUBLE)
 
 
 def in_parts(function: Callable[..., Array]) -> Callable[..., None]:
-    """Wrap `function` of float64 arrays to work on part of the values at a time and write into its last argument."""
+    """Wrap `function` of float64 arrays: the result is computed part by part and written into the last argument."""
 
     def run(*arrays: Array) -> None:
         *operands, target = arrays

@@ -42,7 +42,7 @@ def broadcast_batches(node: Node) -> Shape:
 
 
 def refusing(compute: Callable[[], None], message: str) -> Thunk:
-    """Wrap `compute` so that numpy's LinAlgError (no solution) becomes an EnsureError with `message`."""
+    """Wrap `compute`: numpy's LinAlgError (no solution) becomes an EnsureError with `message`."""
 
     def run() -> None:
         try:
@@ -81,8 +81,8 @@ def solve_triangular(matrices: Array, right: Array, lower: bool, adjoint: bool) 
 
 
 def solve_bands(bands: Array, right: Array, lower: bool, adjoint: bool, output: Array) -> None:
-    """As `solve_triangular`, row by row, for a triangle that is stored by its bands: of a lower one the diagonal, then those below; of an
-    upper one the highest diagonal first, the main one last. What is stored of a band outside of the matrix does not count.
+    """Solve T X = right (or with T's adjoint) for triangles T stored as diagonals, (..., bands, size): lower from the main
+    diagonal down, upper from the highest diagonal down to the main one. Stored values outside of the matrix are ignored.
     """
     count, size = bands.shape[-2:]
     charge(2 * bands.nbytes + 3 * output.nbytes)

@@ -166,7 +166,7 @@ def normal(generator: Philox, out: Array) -> None:
 def truncated_normal(generator: Philox, out: Array) -> None:
     """Fill `out` with standard normal values of magnitude below 2, by rejection.
 
-    As in TensorFlow, each group of as many values as one block makes draws from a range of blocks of its own.
+    As in TensorFlow, each group of values (as many as one block yields) draws from a range of blocks of its own.
     """
     double = out.dtype == np.float64
     group = 2 if double else 4
@@ -196,7 +196,7 @@ def truncated_normal(generator: Philox, out: Array) -> None:
 
 
 def categories(draws: Array, logits: Array) -> Array:
-    """Return the class of each uniform draw, by inverting the row's cumulative distribution of exp(logit - max)."""
+    """Return the class of each uniform draw in [0, 1), by inverting the row's cumulative distribution of exp(logit - max)."""
     row = logits.astype(np.float64)
     finite = np.isfinite(row)
     largest = row[finite].max(initial=-np.inf)
@@ -207,7 +207,7 @@ def categories(draws: Array, logits: Array) -> Array:
 
 
 def shuffled(words: Words, size: int) -> Array:
-    """Return 0 .. size - 1 shuffled by Fisher and Yates, with one of the random `words` for each number but the last."""
+    """Return 0 .. size - 1 in random order (Fisher-Yates), with one of the random `words` for each number but the last."""
     order = list(range(size))
     for place, word in paced(zip(range(size - 1), listed(words))):
         other = place + word % (size - place)

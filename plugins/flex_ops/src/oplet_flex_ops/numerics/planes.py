@@ -55,7 +55,9 @@ class Plane(NamedTuple):
                 yield row, column, (_every(self.height, row), _every(self.width, column))
 
     def valid(self) -> Iterator[tuple[tuple[slice, slice], Array]]:
-        """Yield for each filter tap the padded map's slices that it reads, and a mask of windows for which they are not padding."""
+        """Yield for each filter tap the (row, column) slices of the padded map that it reads, and a mask of the output windows, True
+        where the tap reads the map and not padding.
+        """
         for row, column, part in self.taps():
             within = [
                 (places >= 0) & (places < axis.size)
@@ -150,7 +152,7 @@ def _grouped(windows: Array, groups: int) -> list[Array]:
 
 
 def convolution(plane: Plane, source: Array, filters: Array, output: Array) -> Thunk:
-    """Return a function that convolves `source` with filters (height, width, channels per group, output channels)."""
+    """Return a function: output = convolution of `source` with filters (height, width, channels per group, output channels)."""
     groups = source.shape[3] // filters.shape[2]
     rows, results = _Rows(plane, source.shape[3], source.dtype), filters.shape[3] // groups
     matrix = filters.reshape(-1, filters.shape[3])
@@ -203,13 +205,13 @@ def filter_gradient(plane: Plane, source: Array, gradient: Array, output: Array)
 
 
 def depthwise(plane: Plane, source: Array, filters: Array, output: Array, wanted: str) -> Thunk:
-    """Return a function that computes a depthwise convolution, or its input or filter gradient, as `wanted` says.
+    """Return a function that computes a depthwise convolution, or the gradient of its input or filters.
 
     Args:
         source: the input, of shape (batch, height, width, channels).
         filters: of shape (height, width, channels, multiplier).
         output: of shape (batch, height, width, channels * multiplier).
-        wanted: what is computed, from the two others: "output", or the gradient of "source" or of "filters".
+        wanted: the array to compute from the two others: "output", or "source" or "filters" for their gradients.
     """
     channels, multiplier = filters.shape[2:]
     charge(2 * source.itemsize * int(np.prod(plane.padded, dtype=object)) * channels)
@@ -240,7 +242,7 @@ def depthwise(plane: Plane, source: Array, filters: Array, output: Array, wanted
 
 
 def ensure_filters(node: Node, source: Shape, filters: Shape, *, separate: bool) -> None:
-    """Raise an error for filters that do not match the input's channels; `separate` for those of a depthwise convolution."""
+    """Raise an error for filters that do not match the input's channels; `separate` if they are a depthwise convolution's."""
     ensure(len(filters) == 4 and min(filters) > 0, f"the filters' shape {list(filters)} must be of four sizes above zero.")
     if separate:
         ensure(filters[2] == source[3], f"the filters are of {filters[2]} channels, the input has {source[3]}.")

@@ -53,7 +53,7 @@ def variable_named(context: Context, container: str, name: str, type: TensorType
     """Return the interpreter's resource variable of this name; create it if there is none.
 
     Raises:
-        EnsureError: it is of another type.
+        EnsureError: the variable has another type.
     """
     named: NamedVariables = context.resources.setdefault(("oplet-flex-ops", "variables"), NamedVariables())
     found = named.setdefault((container, name), Variable(type))
@@ -65,7 +65,7 @@ def find(context: Context, handle: Tensor) -> Held:
     """Return the variable whose handle a tensor holds.
 
     Raises:
-        EnsureError: it holds no handle of a variable.
+        EnsureError: the tensor holds no handle of a variable.
     """
     ensure(handle.size == 1, f"{handle} has {handle.size} values; a handle is one.")
     held = handle.data.item()

@@ -23,10 +23,10 @@ def elementwise(
     """Build the registration of an op that maps each string of its input to one value.
 
     Args:
-        make: returns, for the node's attributes, the function of one string.
+        make: returns the function of one string, from the node's attributes.
         types: the types that the output may have; STRING if none are given.
-        growth: the most bytes of a value for each byte of its string, more than which is 4 bytes.
-        scratch: bytes that the function holds for each byte of its string, besides the value.
+        growth: the most bytes of a value per byte of its string, besides 4 bytes.
+        scratch: the bytes of memory that the function uses per byte of its string, besides the value.
     """
 
     def prepare(context: Context, node: Node) -> None:
@@ -55,7 +55,7 @@ def put_strings(target: Array, values: Sequence[Any]) -> None:
 
 
 def checked(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield the items, with a look at the clock every few items, or every megabyte of those that are strings."""
+    """Yield the items; check every few items, or megabytes of strings, whether the run was cancelled or its deadline passed."""
     meter = StringMeter()
     for item in items:
         meter.read(_ITEM + (len(item) if isinstance(item, bytes) else 0))

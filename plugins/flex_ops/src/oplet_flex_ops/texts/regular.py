@@ -50,10 +50,10 @@ def compile_pattern(pattern: bytes) -> Any:
 
 
 def foresee_match(pattern: Any, length: int) -> None:
-    """Look at the clock before a match or search in so many bytes, which takes its longest where RE2 keeps all states apart.
+    """Check that the deadline leaves time for a match or search in `length` bytes, by an estimate of RE2's slowest case.
 
     Raises:
-        DeadlineError: it would take longer than is allowed.
+        DeadlineError: the match would take longer than the deadline allows.
     """
     foresee(_STEP * length * pattern.programsize)
 
@@ -87,7 +87,7 @@ def read_rewrite(rewrite: bytes) -> tuple[Rewrite, bool]:
 
 
 def replace_all(pattern: Any, rewrite: bytes, text: bytes, meter: StringMeter) -> bytes:
-    """Replace every match; return the text unchanged if the replacement names a group that the pattern lacks."""
+    """Replace every match of `pattern` by `rewrite`; return the text unchanged if `rewrite` has a group that `pattern` lacks."""
     parts, _ = read_rewrite(rewrite)
     if _largest_group(rewrite) > pattern.groups:
         return text
@@ -123,7 +123,7 @@ def replace_all(pattern: Any, rewrite: bytes, text: bytes, meter: StringMeter) -
 
 
 def replace_first(pattern: Any, rewrite: bytes, text: bytes, meter: StringMeter) -> bytes:
-    """Replace the first match; return the text unchanged if the replacement is invalid."""
+    """Replace the first match of `pattern` by `rewrite`; return the text unchanged if `rewrite` is invalid."""
     parts, valid = read_rewrite(rewrite)
     meter.read(len(text))
     foresee_match(pattern, len(text))

@@ -24,14 +24,14 @@ _ALIGNMENT = 16
 
 
 class Bundle:
-    """A `.litertlm` or `.task` file, memory-mapped.
+    """A memory-mapped `.litertlm` or `.task` file: a language model's .tflite models, tokenizer and metadata in one file.
 
     Args:
         path: the file.
 
     Attributes:
         path: the file's path.
-        kind: what kind of file it is, and its version.
+        kind: the file's format and version, in words.
         sections: its sections.
 
     Raises:
@@ -67,19 +67,19 @@ class Bundle:
         return self._view[section.begin : section.end]
 
     def find(self, kind: str, model_type: str = "") -> Section | None:
-        """Return the section of a kind, and for models and weights of this `model_type`; None if there is none."""
+        """Return the section of a kind ("TFLiteModel") and, for models and weights, of this `model_type`; None if there is none."""
         return next((each for each in self.sections if each.kind == kind and model_type in ("", each.model_type)), None)
 
     @property
     def models(self) -> list[str]:
-        """What the models in the bundle are for: their `model_type`s."""
+        """The `model_type` of each model in the bundle, such as "tf_lite_prefill_decode"."""
         return [section.model_type for section in self.sections if section.kind == "TFLiteModel"]
 
     def model(self, model_type: str) -> Model | None:
-        """Open the model that is for this; its constants are views of the file. None if there is none.
+        """Open the model of this `model_type`, with constants as views of the file; None if there is none.
 
         Raises:
-            ModelError: it is damaged.
+            ModelError: the model is damaged.
         """
         section = self.find("TFLiteModel", model_type)
         if section is None:
@@ -96,18 +96,18 @@ class Bundle:
         return model
 
     def metadata(self) -> Metadata:
-        """Read what the bundle says of its language model.
+        """Read the metadata of the language model: special tokens, sampling, templates.
 
         Raises:
-            ModelError: it is damaged.
+            ModelError: the metadata are damaged.
         """
         return read_metadata(self._small("LlmMetadataProto"))
 
     def executor_metadata(self) -> ExecutorMetadata:
-        """Read what the bundle says of how its model is run.
+        """Read the metadata on running the model: its state buffers, and the window of local attention.
 
         Raises:
-            ModelError: it is damaged.
+            ModelError: the metadata are damaged.
         """
         return read_executor_metadata(self._small("ExecutorMetadataProto"))
 
@@ -115,7 +115,7 @@ class Bundle:
         """Return the tokenizer's kind, "huggingface" or "sentencepiece", and its file, unpacked.
 
         Raises:
-            ModelError: there is none, or it is damaged or too large.
+            ModelError: there is no tokenizer, or it is damaged or too large.
         """
         packed, plain = self.find("HF_Tokenizer_Zlib"), self.find("SP_Tokenizer")
         if packed is not None:

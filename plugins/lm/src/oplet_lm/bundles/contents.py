@@ -13,10 +13,14 @@ __all__ = ["contents"]
 
 
 def contents(path: str) -> Mapping[str, Any] | None:
-    """Return the parts and models of a bundle, as the hook `open_bundle` does; None for a file of another kind.
+    """Return what is in a bundle; None for a file of another kind.
+
+    Returns:
+        "kind", the format; "about", further facts by name; "parts", a list of (name, kind, number of bytes); "models", open `Model`s
+        by name.
 
     Raises:
-        ModelError: it is damaged.
+        ModelError: the bundle is damaged.
     """
     with open(path, "rb") as file:
         head = file.read(len(litertlm.MAGIC))

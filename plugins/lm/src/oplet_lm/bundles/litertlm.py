@@ -28,12 +28,12 @@ _TEXT = 9
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a bundle.
+    """A section of a bundle: a model, its weights, a tokenizer or metadata.
 
     Attributes:
-        kind: its type's name.
-        begin, end: where it lies in the file.
-        items: what is said of it.
+        kind: the name of the section's type, such as "TFLiteModel".
+        begin, end: the offsets in the file at which it begins and ends.
+        items: the section's properties, by name.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Section:
 
     @property
     def model_type(self) -> str:
-        """What a model, or its weights, is for, as "tf_lite_prefill_decode"; "" if that is not said."""
+        """The role of a model or its weights, such as "tf_lite_prefill_decode"; "" if not given."""
         return str(self.items.get("model_type", "")).lower()
 
 
@@ -51,11 +51,11 @@ def read_sections(view: memoryview, path: str) -> tuple[str, list[Section]]:
     """Return the version of a `.litertlm` file and its sections.
 
     Args:
-        view: the file.
+        view: the file's bytes.
         path: its path in messages.
 
     Raises:
-        ModelError: it is damaged, or of another version.
+        ModelError: the file is damaged, or of an unknown version.
     """
     if len(view) < _HEADER:
         raise ModelError(f"'{path}' is cut off: a .litertlm file has a header of {_HEADER} bytes at least.")

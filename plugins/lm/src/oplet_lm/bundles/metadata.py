@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oplet.errors import ModelError
+from oplet.schema.protobuf import signed, varints
 from oplet_lm.bundles.wire import fields
 
 __all__ = ["Affixes", "ExecutorMetadata", "Metadata", "Sampling", "StateBuffer", "read_executor_metadata", "read_metadata"]
@@ -23,13 +24,13 @@ _LINEAR_ATTENTION = 5
 
 @dataclass(frozen=True)
 class Sampling:
-    """How the next token is chosen.
+    """Parameters of sampling the next token.
 
     Attributes:
         top_k: the number of most likely tokens to draw from; 0 for all.
-        top_p: the share of probability to draw from; 0 is the most likely token alone.
-        temperature: what the logits are divided by; 0 is the most likely token alone.
-        seed: the seed of the draws; None for another one in each process.
+        top_p: the cumulative probability of the most likely tokens to draw from; 0 for the most likely token alone.
+        temperature: the divisor of the logits; 0 for the most likely token alone.
+        seed: the seed of the random generator; None for an unpredictable one.
     """
 
     top_k: int = 1
@@ -40,7 +41,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Affixes:
-    """What comes before and after a message of one role."""
+    """Prefix and suffix that a prompt puts around a message of one role."""
 
     prefix: str = ""
     suffix: str = ""
@@ -48,7 +49,7 @@ class Affixes:
 
 @dataclass
 class Metadata:
-    """What a bundle says of its language model."""
+    """Metadata of a bundle's language model: special tokens, stop sequences, message affixes, sampling, chat template."""
 
     start: Token | None = None
     stops: list[Token] = field(default_factory=list)
@@ -62,7 +63,7 @@ class Metadata:
 
 @dataclass(frozen=True)
 class StateBuffer:
-    """A buffer that a step leaves to the next: the names of it in signatures, and what is known of its kind."""
+    """A state tensor (such as a KV cache) that each step passes to the next: its names in the signatures, kind and axis of tokens."""
 
     prefill_input: str = ""
     prefill_output: str = ""
@@ -73,23 +74,23 @@ class StateBuffer:
 
     @property
     def is_recurrent(self) -> bool:
-        """Whether it has no place for each token, so that a token cannot be taken back."""
+        """Whether the state has no entry for each token (linear attention), so that tokens cannot be removed from it."""
         return self.kind == _LINEAR_ATTENTION
 
 
 @dataclass(frozen=True)
 class ExecutorMetadata:
-    """What a bundle says of how its model is run."""
+    """Metadata of a bundle on running its model: the state buffers, and the window of local attention (0 for none)."""
 
     states: tuple[StateBuffer, ...] = ()
     window: int = 0
 
 
 def read_metadata(data: bytes) -> Metadata:
-    """Return the metadata in an LlmMetadata message, or in the LlmParameters of MediaPipe's bundles.
+    """Parse an LlmMetadata message, or the LlmParameters message of MediaPipe's bundles.
 
     Raises:
-        ModelError: it is damaged.
+        ModelError: the message is damaged.
     """
     found = list(fields(data))
     if any(
@@ -99,9 +100,9 @@ def read_metadata(data: bytes) -> Metadata:
     made = Metadata()
     for number, value in found:
         if number == 5 and isinstance(value, int):
-            made.most_tokens = _signed(value)
+            made.most_tokens = signed(value, 32)
         elif number == 10 and isinstance(value, int):
-            made.cache_value = _signed(value)
+            made.cache_value = signed(value, 32)
         if not isinstance(value, bytes):
             continue
         if number == 1:
@@ -127,7 +128,7 @@ def _of_parameters(found: Sequence[tuple[int, int | bytes]]) -> Metadata:
     made = Metadata()
     for number, value in found:
         if number == 4 and isinstance(value, int):
-            made.start = (_signed(value),)
+            made.start = (signed(value, 32),)
         if not isinstance(value, bytes):
             continue
         if number == 6:
@@ -140,10 +141,10 @@ def _of_parameters(found: Sequence[tuple[int, int | bytes]]) -> Metadata:
 
 
 def read_executor_metadata(data: bytes) -> ExecutorMetadata:
-    """Return what an ExecutorMetadata message says.
+    """Parse an ExecutorMetadata message.
 
     Raises:
-        ModelError: it is damaged.
+        ModelError: the message is damaged.
     """
     states: list[StateBuffer] = []
     window = 0
@@ -157,7 +158,7 @@ def read_executor_metadata(data: bytes) -> ExecutorMetadata:
                 states.append(_state(dict(fields(value))))
             elif inner == 3:
                 size = dict(fields(value)).get(3, 0)
-                window = _signed(size) if isinstance(size, int) else 0
+                window = signed(size, 32) if isinstance(size, int) else 0
     return ExecutorMetadata(tuple(states), max(window, 0))
 
 
@@ -188,15 +189,12 @@ def _numbers(data: bytes) -> tuple[int, ...]:
         if number != 1:
             continue
         if isinstance(value, int):
-            found.append(_signed(value))
+            found.append(signed(value, 32))
             continue
-        at = 0  # packed: numbers without keys; each gets the key of field 1, which makes fields of them
-        while at < len(value):
-            end = at
-            while end < len(value) and value[end] >= 0x80:
-                end += 1
-            found.extend(_signed(each) for _, each in fields(b"\x08" + value[at : end + 1]) if isinstance(each, int))
-            at = end + 1
+        try:
+            found.extend(signed(each, 32) for each in varints(value))
+        except ValueError as error:
+            raise ModelError(f"The bundle's metadata is damaged: {error}.") from error
     return tuple(found)
 
 
@@ -207,22 +205,30 @@ def _affixes(data: bytes, first: int) -> Affixes:
 
 def _sampling(data: bytes) -> Sampling:
     held = dict(fields(data))
-    kind, k, p, heat, seed = (held.get(number, 0) for number in (1, 2, 3, 4, 5))
-    if not all(isinstance(value, int) for value in (kind, k, p, heat, seed)):
-        raise ModelError("The bundle's metadata is damaged: its sampler's parameters are no numbers.")
-    top_p, temperature = (struct.unpack("<f", struct.pack("<I", int(value) & 0xFFFF_FFFF))[0] for value in (p, heat))
+    kind, k, seed = (_integer(held.get(number, 0)) for number in (1, 2, 5))
+    top_p, temperature = (_float(held.get(number, bytes(4))) for number in (3, 4))
     if kind == _GREEDY or not kind:
         return Sampling()
     share = top_p if kind != _TOP_K and 0 <= top_p <= 1 else 1.0 if kind == _TOP_K else 0.0
     warm = temperature if 0 <= temperature < float("inf") else 0.0
-    return Sampling(max(_signed(int(k)), 0), share, warm, _signed(int(seed)) if 5 in held else None)
+    return Sampling(max(k, 0), share, warm, seed if 5 in held else None)
+
+
+def _integer(value: bytes | int) -> int:
+    if isinstance(value, bytes):
+        raise _no_sampler()
+    return signed(value, 32)
+
+
+def _float(value: bytes | int) -> float:
+    if isinstance(value, int) or len(value) != 4:
+        raise _no_sampler()
+    return float(struct.unpack("<f", value)[0])
+
+
+def _no_sampler() -> ModelError:
+    return ModelError("The bundle's metadata is damaged: its sampler's parameters are no numbers.")
 
 
 def _text(data: bytes | int) -> str:
     return data.decode("utf-8", "replace") if isinstance(data, bytes) else ""
-
-
-def _signed(value: int) -> int:
-    """Return a number of 64 bits as a signed one of 32, as Protocol Buffers has it."""
-    value &= 0xFFFF_FFFF
-    return value - (1 << 32) if value >= 1 << 31 else value

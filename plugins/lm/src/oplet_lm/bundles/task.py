@@ -45,11 +45,11 @@ def read_entries(view: memoryview, path: str) -> list[Section]:
     """Return the files of a `.task` bundle as sections; models have their file's name, in small letters, as `model_type`.
 
     Args:
-        view: the bundle.
+        view: the bundle's bytes.
         path: its path in messages.
 
     Raises:
-        ModelError: it is damaged, or a file is compressed or encrypted, as no runtime's are.
+        ModelError: the bundle is damaged, or a file in it is compressed or encrypted.
     """
     try:
         with zipfile.ZipFile(_Bytes(view)) as archive:

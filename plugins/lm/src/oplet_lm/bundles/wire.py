@@ -6,55 +6,32 @@ import struct
 from collections.abc import Iterator
 
 from oplet.errors import ModelError
+from oplet.schema import protobuf
 
 __all__ = ["Table", "fields"]
 
 #: The largest number of fields in a message, of entries in a vector of tables, and of bytes in a string of a table.
 _MOST_FIELDS, _MOST_TABLES, _LONGEST = 1 << 14, 256, 4096
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the fields of a Protocol Buffers message: number, and an unsigned integer (of any wire type but bytes) or bytes.
+    """Yield the fields of a Protocol Buffers message as (number, value), the value an unsigned integer for a varint, else bytes.
 
     Raises:
-        ModelError: it is no message.
+        ModelError: the bytes are no message.
     """
-    at = count = value = 0
-    while at < len(data):
-        count += 1
-        if count > _MOST_FIELDS:
-            raise ModelError(f"The bundle's metadata has more than {_MOST_FIELDS} fields.")
-        key, at = _varint(data, at)
-        kind, size = key & 7, {_FIXED32: 4, _FIXED64: 8}.get(key & 7, 0)
-        if kind in (_VARINT, _BYTES):
-            value, at = _varint(data, at)
-            size = value if kind == _BYTES else 0
-        if key >> 3 == 0 or kind not in (_VARINT, _BYTES, _FIXED32, _FIXED64) or at + size > len(data):
-            raise ModelError(f"The bundle's metadata is damaged: there is no Protocol Buffers field at byte {at}.")
-        piece = data[at : at + size]
-        at += size
-        yield key >> 3, value if kind == _VARINT else piece if kind == _BYTES else int.from_bytes(piece, "little")
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(data):
-            break
-        value |= (data[at] & 0x7F) << shift
-        at += 1
-        if data[at - 1] < 0x80:
-            return value & 0xFFFF_FFFF_FFFF_FFFF, at
-    raise ModelError(f"The bundle's metadata is damaged: there is no Protocol Buffers number at byte {at}.")
+    try:
+        yield from protobuf.fields(data, _MOST_FIELDS)
+    except ValueError as error:
+        raise ModelError(f"The bundle's metadata is damaged: {error}.") from error
 
 
 class Table:
-    """A table of a FlatBuffer.
+    """Reader of a table in a FlatBuffer.
 
     Args:
         data: the FlatBuffer.
-        at: where the table lies; None for the root.
+        at: the table's offset in the FlatBuffer; None for the root table.
 
     Raises:
         ModelError: there is no table.
@@ -69,17 +46,17 @@ class Table:
             raise _damaged(vtable)
 
     def number(self, field: int, kind: str, default: int = 0) -> int:
-        """Return a field that is an integer of this kind (a letter of `struct`)."""
+        """Return the value of an integer field by its id; `kind` is its type, a format character of `struct`."""
         place = self._place(field)
         return self._number(kind, place) if place else default
 
     def table(self, field: int) -> Table | None:
-        """Return a field that is a table; None if it is absent."""
+        """Return the table in a field, by the field's id; None if absent."""
         place = self._place(field)
         return Table(self._data, place + self._number("I", place)) if place else None
 
     def tables(self, field: int) -> list[Table]:
-        """Return a field that is a vector of tables, of which there are 256 at most; an empty list if it is absent."""
+        """Return the vector of tables in a field, at most the first 256; an empty list if absent."""
         found = self._vector(field, 4)
         if found is None:
             return []
@@ -90,7 +67,7 @@ class Table:
         return [Table(self._data, place + self._number("I", place)) for place in places]
 
     def text(self, field: int) -> str:
-        """Return a field that is a string, of which the first 4096 bytes are read; "" if it is absent."""
+        """Return the string in a field, at most its first 4096 bytes; "" if absent."""
         start, count = self._vector(field, 1) or (0, 0)
         return self._data[start : start + min(count, _LONGEST)].decode("utf-8", "replace")
 

@@ -39,7 +39,7 @@ def _typed(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Answer one request."""
+    """Render one chat template, for the request (JSON) on standard input, and write the text or an error (JSON) to standard output."""
     request = json.load(sys.stdin)
     _limit(request["seconds"], request["memory"])
     try:

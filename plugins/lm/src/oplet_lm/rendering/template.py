@@ -26,16 +26,16 @@ _ROLES = {"assistant": "model"}
 
 
 def render(template: str, messages: Sequence[Message], variables: Mapping[str, Any]) -> str:
-    """Render a chat template, in a process with limits of time and memory, and in Jinja's sandbox.
+    """Render a chat template in Jinja's sandbox, in a process with limits of time and memory.
 
     Args:
-        template: the template.
+        template: the Jinja template.
         messages: the conversation.
-        variables: further variables.
+        variables: further variables of the template.
 
     Raises:
         ModelError: the template fails.
-        LimitError: it takes too long, or gives too much text.
+        LimitError: the template takes too long, or gives too much text.
         StateError: this program cannot start Python.
     """
     if len(template) > _LONGEST_TEMPLATE:
@@ -67,7 +67,7 @@ def render(template: str, messages: Sequence[Message], variables: Mapping[str, A
 
 
 def join(affixes: Mapping[str, Affixes], messages: Sequence[Message]) -> str:
-    """Return the text of messages between the prefixes and suffixes of their roles, up to where the model's next one begins."""
+    """Return the text of messages with the prefixes and suffixes of their roles, ending with the prefix of the model's answer."""
     pieces = []
     for message in messages:
         role = _ROLES.get(str(message["role"]), str(message["role"]))

@@ -20,14 +20,14 @@ __all__ = ["Embedder"]
 
 
 class Embedder:
-    """Looks tokens up.
+    """Callable that computes the embeddings of token ids with a model.
 
     Args:
-        model: a model whose signatures take token ids, [1, count], and give embeddings, [1, count, ...].
+        model: a model whose signatures map token ids, [1, count], to embeddings, [1, count, ...].
         num_threads: the number of threads of kernels.
 
     Raises:
-        ModelError: the model is another one.
+        ModelError: the model has no such signature.
     """
 
     def __init__(self, model: Model, num_threads: int | None) -> None:

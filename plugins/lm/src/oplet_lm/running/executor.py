@@ -34,19 +34,19 @@ _MOST_CONTEXT = 1 << 20
 
 
 class Executor:
-    """Runs the decoder of a bundle.
+    """Runs a bundle's decoder model, and keeps its KV caches.
 
     Args:
         bundle: the bundle.
-        metadata: its metadata.
+        metadata: the bundle's metadata.
         num_threads: the number of threads of kernels.
 
     Attributes:
-        context: the number of tokens that there is room for.
-        tokens: those that the caches hold.
+        context: the number of tokens that the caches have room for.
+        tokens: the ids of the tokens that the caches hold.
 
     Raises:
-        ModelError: there is no decoder, or it is of a kind that is not known.
+        ModelError: the bundle has no decoder, or one of an unknown kind.
     """
 
     def __init__(self, bundle: Bundle, metadata: Metadata, num_threads: int | None = None) -> None:
@@ -86,14 +86,14 @@ class Executor:
 
     @property
     def copied_bytes(self) -> int:
-        """The bytes of caches that runs have copied, as a model could not write them in place."""
+        """The bytes of caches that runs have copied, as the model could not update them in place."""
         return sum(step.copied_bytes for step in (self._decode, *self._steps.values()))
 
     def read(self, tokens: Sequence[int]) -> Array:
-        """Read a text from its first token on, of which those that the caches hold are not read again; return the logits after it.
+        """Process a whole token sequence, reusing the caches for the longest prefix that they hold; return the logits after it.
 
         Raises:
-            LimitError: the context has no room for it.
+            LimitError: the sequence is longer than the context.
         """
         if len(tokens) > self.context:
             raise LimitError(
@@ -121,7 +121,7 @@ class Executor:
         return self.decode(tokens[-1])
 
     def decode(self, token: int) -> Array:
-        """Read one token more; return the logits after it, which the next step changes.
+        """Process one more token; return the logits after it, a view that the next step overwrites.
 
         Raises:
             LimitError: the context is full.

@@ -15,11 +15,11 @@ __all__ = ["Sampler"]
 
 
 class Sampler:
-    """Draws tokens: of the `top_k` most likely ones, divided by the temperature, those that together have `top_p` of the probability.
+    """Callable that samples a token id from logits: top-k, temperature, then top-p.
 
     Args:
-        sampling: how.
-        suppressed: tokens that are never chosen.
+        sampling: the parameters.
+        suppressed: ids of tokens that are never chosen.
     """
 
     def __init__(self, sampling: Sampling, suppressed: tuple[int, ...] = ()) -> None:

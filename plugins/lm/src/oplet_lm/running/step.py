@@ -35,23 +35,22 @@ _MOST_ELEMENTS = 1 << 31
 
 
 def shapes_of(details: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return the shape of an input, with -1 for sizes that callers choose."""
+    """Return the shape of an input, with -1 for dimensions of any size."""
     return tuple(int(size) for size in details["shape_signature"])
 
 
 class Step:
-    """A signature that reads tokens and the state of earlier ones, and writes the state.
+    """Runs a signature of a decoder (prefill or decode), which reads tokens and updates the state (KV caches).
 
     Args:
         interpreter: the model's interpreter.
-        key: the signature.
-        states: the outputs of the signature by the inputs that they are the next values of.
-        arrays: the state: arrays by the names of these inputs, which other steps share.
-        names: the names of these arrays by the signature's inputs.
-        length: the number of tokens that it takes at once.
+        key: the key of the signature.
+        states: for each state input of the signature, the output that is its next value.
+        arrays: the state, by the names of these inputs; other steps share the arrays.
+        length: the number of tokens that a run processes.
         context: the number of tokens that the state has room for.
         window: the number of tokens that local attention looks back to; 0 for all.
-        embed: by role, what computes embeddings.
+        embed: functions that compute embeddings of token ids, by the role of the input.
     """
 
     def __init__(
@@ -109,11 +108,11 @@ class Step:
         return tuple(sizes)
 
     def run(self, tokens: Sequence[int], start: int) -> None:
-        """Read up to `length` tokens.
+        """Process up to `length` tokens, and update the state.
 
         Args:
-            tokens: the ids.
-            start: the number of tokens before them.
+            tokens: the ids of the tokens.
+            start: the number of tokens that were processed before.
         """
         if self._generation != self._runner.subgraph.generation or self._generation < 0:
             self._bind()
@@ -126,10 +125,10 @@ class Step:
             self.copied_bytes += array.nbytes
 
     def logits(self) -> Array:
-        """Return the logits after the last token, a view that the next run changes.
+        """Return the logits after the last token, a view that the next run overwrites.
 
         Raises:
-            ModelError: the signature has none.
+            ModelError: the signature has no output "logits".
         """
         if self._logits is None:
             raise ModelError(f"The signature '{self._key}' of the model has no output 'logits'.")

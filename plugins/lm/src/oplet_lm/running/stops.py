@@ -12,13 +12,13 @@ _MOST, _LONGEST = 4096, 64
 
 
 class Stops:
-    """The sequences that end an answer, and how far one has come.
+    """Finds stop sequences, which end an answer, at the end of generated tokens.
 
     Args:
-        sequences: the sequences of ids.
+        sequences: the stop sequences, as tuples of token ids.
 
     Raises:
-        ModelError: there are too many of them.
+        ModelError: there are too many stop sequences.
     """
 
     def __init__(self, sequences: Iterable[tuple[int, ...]]) -> None:
@@ -29,9 +29,9 @@ class Stops:
         self._longest = max(map(len, self._sequences), default=0)
 
     def ending(self, tokens: list[int]) -> int:
-        """Return how many of the last tokens are a stop sequence; 0 if they are none."""
+        """Return the length of the stop sequence that the tokens end with; 0 if there is none."""
         return next((n for n in range(1, self._longest + 1) if tuple(tokens[-n:]) in self._sequences and n <= len(tokens)), 0)
 
     def begun(self, tokens: list[int]) -> int:
-        """Return how many of the last tokens may become a stop sequence."""
+        """Return how many tokens at the end may be the beginning of a stop sequence; 0 if none."""
         return next((n for n in range(min(self._longest - 1, len(tokens)), 0, -1) if tuple(tokens[-n:]) in self._begun), 0)

@@ -23,7 +23,7 @@ class Tokenizer:
         bundle: the bundle.
 
     Raises:
-        ModelError: it has none, or a damaged one.
+        ModelError: the bundle has no tokenizer, or a damaged one.
     """
 
     def __init__(self, bundle: Bundle) -> None:
@@ -44,7 +44,7 @@ class Tokenizer:
             raise _failure(error, f"'{bundle.path}' has a damaged tokenizer") from error
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text's tokens; special tokens are found by their text, and none are added.
+        """Return the token ids of a text; special tokens in the text are recognized, and none are added.
 
         Raises:
             LimitError: the text is too long.
@@ -61,7 +61,7 @@ class Tokenizer:
         return found
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Return the text of tokens; those that the tokenizer does not have are left out.
+        """Return the text of token ids; unknown ids are skipped.
 
         Raises:
             ModelError: the tokenizer fails.
@@ -77,7 +77,7 @@ class Tokenizer:
 
 
 class TextStream:
-    """Turns tokens into text as they come: a character that several tokens make up comes with the last of them."""
+    """Incremental detokenizer: returns a character that consists of several tokens with the last of them."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -86,7 +86,7 @@ class TextStream:
         self._told = 0
 
     def add(self, tokens: Sequence[int], *, last: bool = False) -> str:
-        """Return the text that these tokens add; "" while it is not certain, unless they are the last."""
+        """Return the text that further tokens add; "" while it is incomplete, unless `last` says that no more follow."""
         self._tokens += tokens
         before = self._tokenizer.decode(self._tokens[: self._told])
         whole = self._tokenizer.decode(self._tokens)

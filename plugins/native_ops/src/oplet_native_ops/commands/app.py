@@ -28,19 +28,28 @@ def new_op(
     license: Annotated[
         str, typer.Option("--license", metavar="SPDX", help="The package's licence: Apache-2.0, MIT.")
     ] = "Apache-2.0",
+    package: Annotated[
+        str | None, typer.Option("--package", metavar="NAME", help="Its name for pip: acme-ops.", show_default=False)
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write a package that brings an op in C++, which `pip install .` compiles, with tests that pass at once."""
+    from oplet.toolkit import install_first
     from oplet_native_ops.commands.scaffold import new_op
 
-    folder = new_op(name, directory, license=license)
+    folder = new_op(name, directory, license=license, package=package)
     files = sorted(str(path) for path in folder.rglob("*") if path.is_file() and "include" not in path.relative_to(folder).parts)
     if json:
         typer.echo(json_.dumps({"folder": str(folder), "files": files}, indent=2))
         return
     for file in [*files, f"{folder / 'native' / 'include'} (LiteRT's public C API)"]:
         typer.echo(file)
-    typer.echo(f'\ncd {shlex.quote(str(folder))} && pip install ".[test]" && pytest')
+    [draft] = folder.glob("src/*/__init__.py")
+    typer.echo(
+        f"\nIt is a draft, which runs no model: once the library computes what {name} means, set FINISHED = True in {draft}.\n"
+    )
+    first = install_first("oplet-testing", "oplet-native-ops")
+    typer.echo(f'{first}cd {shlex.quote(str(folder))} && pip install -e ".[test]" && pytest')
 
 
 @app.command(short_help="Print the options to compile operators with.")

@@ -42,7 +42,7 @@ _OF_THE_MODEL = ("metadata", "acquire", "release", "skip")
 
 
 class Claim:
-    """One run of a delegate's Prepare function on one subgraph.
+    """The state of one call of a delegate's Prepare function on one subgraph.
 
     Args:
         delegate: the delegate.
@@ -51,9 +51,9 @@ class Claim:
 
     Attributes:
         claimed: the indices of the nodes that the library replaced by kernels of its own.
-        failure: the first error in replacing nodes or in previewing that; None if there was none. It counts even if the library
-            ignores it.
-        complaint: the last error in answering another request of the library; it is only reported if the library then fails.
+        failure: the first error when the library replaced nodes or previewed partitions, which fails the claim even if the
+            library ignores it; None if there was none.
+        complaint: the last error in another callback, reported only if the library then fails.
     """
 
     def __init__(self, delegate: NativeDelegate, context: DelegateContext, graph: DelegateGraph) -> None:
@@ -71,7 +71,7 @@ class Claim:
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """Answer the library's callbacks as long as this context manager is entered."""
+        """Return a context manager in which the library's callbacks are answered for this subgraph."""
         self._hooks = {name: kind(self._guarded(getattr(self, f"_{name}"))) for name, kind in _HOOKS.items()}
         self._serve(self._graph, self._hooks)
         try:

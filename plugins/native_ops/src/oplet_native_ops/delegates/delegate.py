@@ -35,7 +35,7 @@ def load_delegate_library(path: str | os.PathLike[str], options: Mapping[str, An
 
     Raises:
         PluginError: the library cannot be loaded.
-        DelegateError: the library makes no delegate, or a struct that cannot be one.
+        DelegateError: the library creates no delegate, or an invalid one.
 
     Examples:
         >>> from oplet import Interpreter, load_delegate
@@ -103,7 +103,7 @@ class NativeDelegate(Shared, Delegate):
         return made
 
     def remember(self, context: Context, graph: DelegateGraph) -> None:
-        """Keep a graph alive as long as its interpreter."""
+        """Store the C view of a subgraph (`DelegateGraph`) with the context's interpreter, so that both live equally long."""
         self._contexts.add(context)
         context.resources[self._key(context)] = graph
 

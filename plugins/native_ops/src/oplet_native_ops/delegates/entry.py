@@ -24,7 +24,7 @@ def create_delegate(library: NativeLibrary, options: Mapping[str, str]) -> int:
     """Call `tflite_plugin_create_delegate`; return the delegate's address.
 
     Raises:
-        DelegateError: the library has no such function, or this returns null or what is no delegate.
+        DelegateError: the library has no such function, or it returns null or a pointer to something that is no delegate.
     """
     if _CREATE not in library.info.functions:
         raise DelegateError(

@@ -54,11 +54,10 @@ class DelegateGraph(Shared, NativeGraph):
     """The C view of one subgraph of one interpreter for one delegate; it lives as long as the interpreter.
 
     Attributes:
-        withheld: by node index, why a node is shown to the library as an unknown custom op.
-        others: the C views of other subgraphs that the library looked at from this one, by subgraph index.
-        dynamic: by tensor index, the partition that writes this output, in memory that the library allocates.
-        earlier: the view from before the subgraph had more tensors, kept because the library may still read it; None if there is
-            none.
+        withheld: the nodes that the library sees as unknown custom ops: the reason by node index.
+        others: the C views of other subgraphs that the library requested from this one, by subgraph index.
+        dynamic: the outputs in memory that the library allocates: the partition that writes one, by tensor index.
+        earlier: the previous view, of fewer tensors, kept alive because the library may still read it; None if there is none.
     """
 
     def __init__(self, context: DelegateContext) -> None:
@@ -99,7 +98,7 @@ class DelegateGraph(Shared, NativeGraph):
     # Tensors ---------------------------------------------------------------------------------------------------------
 
     def describe(self, tensor: Tensor) -> None:
-        """Copy a tensor's fixed properties to C, but only the type again, as the library may keep pointers to what it read."""
+        """Copy a tensor's fixed properties to C; the second time only its type, as the library may hold pointers to the rest."""
         if tensor.index not in self._described:
             self._described.add(tensor.index)
             super().describe(tensor)
@@ -119,26 +118,26 @@ class DelegateGraph(Shared, NativeGraph):
         super().set_shape(tensor, kind)
 
     def give(self, tensor: Tensor, index: int | None = None) -> int:
-        """Point the C tensor at oplet's memory, but not a constant or one in the library's memory; return its address."""
+        """Point the C tensor at oplet's memory, and return the address; constants and tensors in the library's memory stay."""
         if index is None and (tensor.allocation is Allocation.CONSTANT or tensor.index in self.dynamic):
             return int(self.tensor(tensor.index).data or 0)
         return super().give(tensor, index)
 
     def take_memory(self, tensor: Tensor) -> None:
-        """Detach a tensor from oplet's memory: a partition's inner values belong to the kernel, as in LiteRT."""
+        """Set the C tensor's data pointer to null: inner values of a partition belong to the delegate's kernel, as in LiteRT."""
         if not tensor.is_constant and tensor.index not in self.dynamic:
             self._shim.oplet_native_data(self.pointer, tensor.index, None, self.tensor(tensor.index).bytes)
 
     # The whole ---------------------------------------------------------------------------------------------------------
 
     def has_all_of(self, context: DelegateContext) -> bool:
-        """Return whether the graph has all tensors that the nodes of the execution plan use."""
+        """Return whether the graph has all tensors that the nodes of the context's execution plan use."""
         nodes = (context.node(index) for index in context.execution_plan)
         used = (tensor for node in nodes for tensor in (*node.inputs, *node.outputs, *node.intermediates) if tensor is not None)
         return max((tensor.index for tensor in used), default=-1) < self._count
 
     def show(self, context: DelegateContext) -> None:
-        """Copy oplet's present tensors and nodes to the C structs, before the library reads them."""
+        """Copy the present state of oplet's tensors and nodes to the C structs, before the library reads them."""
         new = set(range(self._count)) - self._described
         for tensor in context.tensors[: self._count]:
             self.describe(tensor)
@@ -170,7 +169,7 @@ class DelegateGraph(Shared, NativeGraph):
         """Apply the library's rewiring of node inputs to oplet's nodes: float16 constants in place of DEQUANTIZE outputs.
 
         Raises:
-            DelegateError: a node would read a tensor that there is not.
+            DelegateError: the library makes a node read a tensor that does not exist.
         """
         for index in context.execution_plan:
             shown = self._nodes.get(index)
@@ -196,14 +195,14 @@ class DelegateGraph(Shared, NativeGraph):
         return "it did not look at it"
 
     def keep(self, kernel: Kernel, operator: int | None) -> None:
-        """Keep a kernel and its TfLiteOperator until the graph is disposed, which frees them; None for a kernel without one."""
+        """Keep a kernel and its TfLiteOperator (None if it has none) alive until `dispose` frees them."""
         self._kernels.append(kernel.pointer)
         if operator is not None and operator not in self._operators:
             self._operators.append(operator)
             _owned[operator] = _owned.get(operator, 0) + 1
 
     def hold(self, content: bytes) -> ctypes.Array[ctypes.c_char]:
-        """Copy bytes to an address that stays valid as long as the graph."""
+        """Copy bytes to memory that lives as long as the graph; return the buffer."""
         made = ctypes.create_string_buffer(content, len(content))
         self._kept.append(made)
         return made

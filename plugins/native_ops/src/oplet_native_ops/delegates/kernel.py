@@ -115,7 +115,7 @@ class PartitionNode(NativeNode):
     # Buffers of the delegate's ------------------------------------------------------------------------------------------
 
     def bind(self, context: Context, node: Node) -> Callable[[], None]:
-        """Return a function that invokes the partition, and then updates which tensors are in the delegate's buffers."""
+        """Return a function that invokes the partition, and then records which tensors are in the delegate's buffers."""
         run = super().bind(context, node)
         moving = list(dict.fromkeys(t for t in (*node.inputs, *node.outputs) if t is not None and not t.is_constant))
         outputs = [tensor for tensor in node.outputs if tensor in moving]
@@ -156,7 +156,7 @@ class PartitionNode(NativeNode):
             super()._fetch(context, tensor)
 
     def fetch(self, context: Context, tensor: Tensor) -> None:
-        """Copy a dynamic output from the library's memory."""
+        """Copy a dynamic output from the library's memory into oplet's tensor."""
         super()._fetch(context, tensor)
 
 
@@ -164,7 +164,7 @@ def delegate_handle(name: str, handle: Any) -> int:
     """Return a buffer handle as C's int32; raise if it is not one.
 
     Raises:
-        InvokeError: the handle is none.
+        InvokeError: the handle is not an integer of 32 bits.
     """
     if not isinstance(handle, int) or not -(2**31) <= handle < 2**31:
         raise InvokeError(

@@ -6,21 +6,21 @@ __all__ = ["Shared"]
 
 
 class Shared:
-    """A C object that is freed when its last user (a partition) is gone.
+    """A C object with a reference count: it is freed when its last user (a partition) is gone.
 
-    Python destroys objects of a reference cycle in no defined order, possibly the delegate before an interpreter that still has
-    to free its partitions: the last user then frees the object.
+    Python finalizes the objects of a reference cycle in no defined order, possibly the delegate before an interpreter that still
+    has to free its partitions: therefore the last user frees the object.
     """
 
     _users = 0
     _is_gone = False
 
     def use(self) -> None:
-        """Count one more user of the C object."""
+        """Increment the C object's reference count."""
         self._users += 1
 
     def release(self) -> None:
-        """Count one user less; free the C object if it was the last."""
+        """Decrement the C object's reference count; free the object if it becomes 0."""
         self._users -= 1
         if self._is_gone and not self._users:
             self._end()

@@ -12,7 +12,10 @@ _OBJECTS = (TensorType.RESOURCE, TensorType.VARIANT)
 
 
 def withheld(node: Node) -> str:
-    """Return why the library is shown an unknown custom op in a node's place; "" if it sees the node itself."""
+    """Return why a delegate library must see an unknown custom op in place of the node; "" if it may see the node itself.
+
+    The reason is a tensor that LiteRT's C API cannot represent.
+    """
     for tensor in (*node.inputs, *node.outputs, *node.intermediates):
         if tensor is not None and (why := _why(tensor)):
             return why

@@ -33,11 +33,11 @@ class Kernel:
     """An operator of a library: its function pointers.
 
     Attributes:
-        pointer: the address of the C struct by which its functions are called.
-        name: the custom op's name as the library has it, "" if it has none.
-        builtin: the built-in operator that it replaces, None for a custom op, or if the library does not say.
-        version: the version that it serves, 0 if the library does not say.
-        source: what messages call it: its function and library.
+        pointer: the address of the C struct that holds its functions.
+        name: the custom op's name that the library declares; "" for none.
+        builtin: the built-in operator that it replaces; None for a custom op, or if the library does not declare one.
+        version: the op version that it serves; 0 if the library does not declare one.
+        source: the names of its function and library, for messages.
     """
 
     def __init__(self, pointer: int, name: str, builtin: BuiltinOperator | None, version: int, source: str) -> None:
@@ -49,7 +49,7 @@ class Kernel:
 
 
 def entry_functions(library: NativeLibrary) -> list[str]:
-    """Return the names of a library's functions that may return operators; those in C++ namespaces as "a::b"."""
+    """Return the names of a library's functions that may return operators, as `Register_ATAN`; those in C++ as "a::b"."""
     found = []
     for symbol in library.info.functions:
         name = symbol
@@ -83,7 +83,7 @@ def load_kernel(path: str, function: str) -> Kernel:
     """Load the operator that a function of a library returns.
 
     Raises:
-        PluginError: the library or the function is not there, or what it returns is no operator that can run.
+        PluginError: the library or the function is missing, or the function does not return a valid operator.
     """
     library = open_library(path)
     source = f"{function} of {library.name}"
@@ -114,7 +114,13 @@ def _opaque(pointer: int, source: str) -> Kernel:
 
 
 def struct_kernel(pointer: int, source: str, library: NativeLibrary) -> Kernel:
-    """Read a TfLiteRegistration, after checking that its memory and pointers are plausible, as it may be anything."""
+    """Read a TfLiteRegistration; first check that its memory and pointers are plausible, as the pointer may lead to anything.
+
+    Args:
+        pointer: the address of the struct.
+        source: the names of its function and library, for messages.
+        library: the library that returned it.
+    """
     mapped = Mappings()
     if not mapped.has(pointer, _BYTES, "r"):
         raise PluginError(f"{source} returns {pointer:#x}, where the program has no memory: it is no operator.")

@@ -18,8 +18,8 @@ def native_registration(path: str, load: Callable[[], Kernel], builtin: BuiltinO
     """Build the registration of a library's operator.
 
     Args:
-        path: the library's file, which reports name and builds carry.
-        load: gives the operator; called when the first node of a model comes to it.
+        path: the library's file, named in reports and included in builds.
+        load: returns the operator; called when the first node that uses it is loaded.
         builtin: the built-in operator that it replaces, None for a custom op.
     """
 

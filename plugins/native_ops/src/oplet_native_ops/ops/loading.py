@@ -52,16 +52,16 @@ def load_ops(path: Path_, operators: Operators | str | None = None) -> MutableOp
 
     Args:
         path: the library (.so). A file, or a name that is looked for in LD_LIBRARY_PATH and the system's folders.
-        operators: which function of the library returns the operator of which name, `{"Atan": "Register_ATAN"}`; the key is
-            `BuiltinOperator.CONV_2D` for one that replaces a built-in operator. A single function's name, where the operator says its
-            own. Unless given, all functions are called that are named like `Register_ATAN`, `AtanOpRegistration`,
+        operators: the library's function for each operator, `{"Atan": "Register_ATAN"}`; the key is a BuiltinOperator such as
+            `BuiltinOperator.CONV_2D` for one that replaces a built-in operator. Or the name of one function, whose operator
+            declares its own name. By default all functions are called that are named like `Register_ATAN`, `AtanOpRegistration`,
             `AtanOpRegistrationExternal` or `AtanOperator`; each must take no arguments.
 
     Returns:
-        A resolver of the operators, each in the version that the library says, or 1.
+        A resolver of the operators, each in the version that the library declares, or 1.
 
     Raises:
-        PluginError: the library cannot be loaded, or a function returns no operator, or one whose name is not known.
+        PluginError: the library cannot be loaded, or a function returns no operator, or one without a name.
 
     Examples:
         >>> from oplet_native_ops import load_ops  # doctest: +SKIP
@@ -110,8 +110,8 @@ def register_library(
     Args:
         resolver: the argument of `register_ops`.
         path: the library, as `Path(__file__).with_name("libatan.so")`.
-        operators: the library's functions by the operators' names, or what else `load_ops` takes. With a mapping, the library is
-            not opened before a model needs one of its operators.
+        operators: as for `load_ops`: the library's functions by the operators' names, one function, or None. With a mapping, the
+            library is only opened when a model needs one of its operators.
         version: the version that operators of a mapping serve.
 
     Raises:

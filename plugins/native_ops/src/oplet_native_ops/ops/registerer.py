@@ -25,10 +25,10 @@ Registered = tuple[str | BuiltinOperator, range, Kernel]
 
 
 def registered(library: NativeLibrary, function: str) -> tuple[Registered, ...]:
-    """Call a library's registering function; return its operators, their versions and kernels.
+    """Call a library's function that registers operators; return each operator with its versions and kernel.
 
     Raises:
-        PluginError: the function is not there, or it cannot register with us, or it registers nothing or what is no operator.
+        PluginError: the function is missing, cannot be given oplet's resolver, or registers nothing or an invalid operator.
     """
     with _lock:
         return _registered(library, function)

@@ -25,10 +25,10 @@ class ElfInfo(NamedTuple):
     """The dynamic symbols and dependencies of a shared library.
 
     Attributes:
-        machine: "x86-64", "aarch64".
-        functions: what it exports: names of functions, as the linker has them.
-        undefined: names that others must define.
-        needed: the libraries that it wants loaded.
+        machine: the architecture: "x86-64" or "aarch64".
+        functions: the symbol names of the exported functions.
+        undefined: the undefined symbols.
+        needed: the libraries that it depends on (DT_NEEDED).
     """
 
     machine: str
@@ -106,7 +106,7 @@ def read_elf(path: str) -> ElfInfo:
 
     Raises:
         ElfError: the file is no library, or one for another kind of machine.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     with _opened(path) as file:
         entries = list(file.dynamic())
@@ -126,11 +126,11 @@ def read_elf(path: str) -> ElfInfo:
 
 
 def bound_names(path: str) -> frozenset[str]:
-    """Return the symbol names that the loader binds for a library: undefined ones, and its own that may be interposed.
+    """Return the symbols that the loader binds for a library: undefined ones, and its own that other libraries may override.
 
     Raises:
         ElfError: the file is damaged.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     with _opened(path) as file:
         tags = dict(file.dynamic())
@@ -147,10 +147,10 @@ def empty_library(reference: bytes, needed: Sequence[str] = (), soname: str = ""
     """Return an empty ELF shared library with the given dependencies.
 
     Args:
-        reference: the first 64 bytes of a library of this machine, which its architecture is taken from.
-        needed: paths or names of libraries that it wants loaded.
-        soname: its own name, "" for none.
-        version: a version of symbols that it claims to define, "" for none.
+        reference: the ELF header (first 64 bytes) of a library of this machine, whose architecture is copied.
+        needed: paths or names of the libraries that it depends on (DT_NEEDED).
+        soname: its DT_SONAME; "" for none.
+        version: a symbol version that it declares as defined; "" for none.
     """
     machine, flags = struct.unpack_from("<H", reference, 18)[0], struct.unpack_from("<I", reference, 48)[0]
     strings = bytearray(b"\0")

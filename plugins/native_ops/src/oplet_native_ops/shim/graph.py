@@ -64,12 +64,12 @@ class NativeGraph:
 
     @property
     def tensor_count(self) -> int:
-        """Return the number of tensors, including those that the library added."""
+        """The number of tensors, including those that the library added."""
         return int(self._shim.oplet_native_tensor_count(self.pointer))
 
     @property
     def error(self) -> str:
-        """Return the errors that the library reported in its last call, in one line; "" if none."""
+        """The errors that the library reported in its last call, in one line; "" if none."""
         return " ".join(self._shim.oplet_native_error(self.pointer).decode("utf-8", "replace").split())
 
     def tensor(self, index: int) -> layouts.Tensor:
@@ -105,7 +105,7 @@ class NativeGraph:
         """Copy a tensor's present shape to C; free memory that the library had allocated for it.
 
         Args:
-            memory: the TfLiteAllocationType to set, a number of `Memory`; by default that of the tensor's allocation.
+            memory: the TfLiteAllocationType to set (see `Memory`); by default that of the tensor's allocation.
         """
         size = 0 if tensor.type is TensorType.STRING else tensor.nbytes
         kind = _MEMORY[tensor.allocation] if memory is None else memory
@@ -113,7 +113,7 @@ class NativeGraph:
             raise MemoryError
 
     def give(self, tensor: Tensor, index: int | None = None) -> int:
-        """Point the C tensor at oplet's memory (strings: a copy in LiteRT's layout); return the address.
+        """Point the C tensor at the memory of oplet's tensor (strings: at a copy in LiteRT's layout); return the address.
 
         Args:
             index: the C tensor's index; None for that of `tensor`.

@@ -69,16 +69,16 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
 
 
 def library_path() -> Path:
-    """Return the library's path, whether it exists or not."""
+    """Return the path of this package's C library, whether it exists or not."""
     return Path(__file__).parents[1] / "liboplet_native.so"
 
 
 @functools.cache
 def shim() -> ctypes.CDLL:
-    """Load the library with its functions declared; calls release the GIL.
+    """Load this package's C library and declare its functions for ctypes; calls release the GIL.
 
     Raises:
-        PluginError: this platform has none, or it is of another version than the Python beside it.
+        PluginError: there is no library for this platform, or its version is not that of the Python code.
     """
     path = library_path()
     if not path.is_file():

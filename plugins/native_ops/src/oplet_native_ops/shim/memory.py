@@ -8,7 +8,7 @@ __all__ = ["Mappings", "word"]
 
 
 def word(address: int) -> int:
-    """Return the pointer stored at an address, 0 for null."""
+    """Return the pointer stored at a memory address; 0 for null."""
     return ctypes.c_void_p.from_address(address).value or 0
 
 

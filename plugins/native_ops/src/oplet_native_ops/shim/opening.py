@@ -30,13 +30,13 @@ _FOLDERS = ("/usr/local/lib", "/usr/lib", "/lib", "/usr/lib64", "/lib64")
 
 
 class NativeLibrary:
-    """A third-party library, bound to this package's C library.
+    """A third-party shared library, whose LiteRT symbols are bound to this package's C library.
 
     Attributes:
         path: the file.
-        name: the file's name, which messages call it.
-        info: what it exports and needs.
-        functions: its functions, for ctypes.
+        name: the file's name, for messages.
+        info: its dynamic symbols and dependencies.
+        functions: the ctypes library.
         was_loaded: whether the process had loaded it before, so that it is bound to another LiteRT library.
     """
 
@@ -48,11 +48,11 @@ class NativeLibrary:
         self.was_loaded = was_loaded
 
     def function(self, name: str) -> ctypes._NamedFuncPointer | None:
-        """Return an exported function without arguments, by C name or C++ name ("a::b"); None if missing."""
+        """Return the library's exported function without arguments, by C name or C++ name ("a::b"); None if there is none."""
         return self._first(symbols_of(name), ctypes.c_void_p, [])
 
     def registerer(self, name: str) -> ctypes._NamedFuncPointer | None:
-        """Return an exported function that takes a `tflite::MutableOpResolver *`; name as in `function`; None if missing."""
+        """Return the exported function that takes a `tflite::MutableOpResolver *`, by C or C++ name; None if there is none."""
         return self._first(registerer_symbols(name), None, [ctypes.c_void_p])
 
     def _first(self, symbols: tuple[str, ...], result: Any, arguments: list[Any]) -> ctypes._NamedFuncPointer | None:
@@ -93,8 +93,8 @@ def open_library(path: str | os.PathLike[str]) -> NativeLibrary:
             such file here. Opening runs the library's own code: it can do whatever the program can.
 
     Raises:
-        PluginError: no libraries are opened on this system, there is no such file, it is none of this machine's libraries, it needs what is not there, or it was built anew since
-            it was opened, which the system's loader does not take in.
+        PluginError: this platform is not supported, there is no such file, it is no library for this machine, a dependency is
+            missing, or the file was rebuilt since it was opened, and the system's loader keeps the old one.
     """
     shim()
     found = _find(os.fspath(path))

@@ -152,11 +152,11 @@ class Field(NamedTuple):
     """One field of a C options struct.
 
     Attributes:
-        kind: its type as in `STRUCTS`, without a length: "int", "padding".
-        name: its name in C.
-        option: the name of the option in the file that has its value; "" if none has it.
+        kind: the type as in `STRUCTS`, such as "int" or "padding".
+        name: the field's name in C.
+        option: the field of the options table in the model that has the value; "" if there is none.
         length: the number of elements of an array; 0 for a single value.
-        counted: whether the field after it says how many elements of the array are used.
+        counted: whether the next field is the number of used elements of the array.
     """
 
     kind: str
@@ -168,7 +168,7 @@ class Field(NamedTuple):
 
 @functools.cache
 def fields_of(struct: str) -> tuple[Field, ...]:
-    """Return the fields of a struct, in order."""
+    """Return the fields of a C options struct, in order, by the struct's name in `STRUCTS`."""
     found = []
     for text in STRUCTS[struct].split(", "):
         kind, _, rest = text.partition(" ")
@@ -181,7 +181,7 @@ def fields_of(struct: str) -> tuple[Field, ...]:
 
 @functools.cache
 def struct_type(struct: str) -> type[ctypes.Structure]:
-    """Return the ctypes structure with C's layout."""
+    """Return the ctypes structure of a C options struct, by the struct's name in `STRUCTS`."""
     fields = [
         (field.name, _SCALARS[field.kind] * field.length if field.length else _SCALARS[field.kind]) for field in fields_of(struct)
     ]
@@ -211,7 +211,7 @@ _CONVERT: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def builtin_data(op: BuiltinOperator, options: Table | None) -> ctypes.Structure | None:
-    """Build the struct for a node's `builtin_data`; None for an operator that has none.
+    """Build the C options struct for a node's `builtin_data`; None for an operator that has none.
 
     Args:
         options: the node's options; None where the model has none.

@@ -14,7 +14,7 @@ __all__ = ["pack_strings", "unpack_strings"]
 
 
 def pack_strings(array: np.ndarray[Any, Any]) -> bytes:
-    """Pack an array of bytes or str, in C order."""
+    """Pack an array of bytes or str, in C order, into LiteRT's buffer layout of string tensors."""
     texts = [text.encode() if isinstance(text, str) else bytes(text) for text in array.ravel().tolist()]
     offsets = np.cumsum([4 * (len(texts) + 2), *map(len, texts)])
     ensure(
@@ -24,10 +24,10 @@ def pack_strings(array: np.ndarray[Any, Any]) -> bytes:
 
 
 def unpack_strings(block: bytes) -> list[bytes]:
-    """Unpack a packed block to a list of strings.
+    """Unpack LiteRT's buffer layout of string tensors into a list of strings.
 
     Raises:
-        ValueError: the offsets are not those of such a block.
+        ValueError: the offsets in the buffer are invalid.
     """
     if not block:
         return []

@@ -13,7 +13,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the ADD_N node to the graph."""
     planes, values = operands(graph, node.inputs, node.outputs[0])
     graph.put_as(planes, node.outputs[0], reduce(ov.add, values))
 

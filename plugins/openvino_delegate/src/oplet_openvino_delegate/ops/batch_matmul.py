@@ -11,7 +11,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the BATCH_MATMUL node to the graph."""
     options, (x, y), out = node.options(BatchMatMulOptions), node.inputs, node.outputs[0]
     made = ov.matmul(graph.value(x), graph.value(y), options.adj_x, options.adj_y)
     graph.put(out, graph.reshaped(made.output(0), out.shape))

@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the BROADCAST_TO node to the graph."""
     shape = graph.constant(np.array(node.outputs[0].shape, np.int64))
     graph.put(node.outputs[0], ov.broadcast(graph.value(node.inputs[0]), shape))
 

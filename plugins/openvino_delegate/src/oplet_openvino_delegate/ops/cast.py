@@ -13,7 +13,7 @@ _TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.BOOL)
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the CAST node to other kernels; "" if it translates it."""
     data, out = node.inputs[0], node.outputs[0]
     if data.type is TensorType.FLOAT32 and out.type is TensorType.INT32:
         return "OpenVINO cuts floats that do not fit INT32 otherwise"
@@ -21,7 +21,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the CAST node to the graph."""
     data, out = node.inputs[0], node.outputs[0]
     value = graph.value(data)
     if out.type is TensorType.BOOL:

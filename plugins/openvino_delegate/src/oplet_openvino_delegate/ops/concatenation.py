@@ -14,7 +14,7 @@ from oplet_openvino_delegate.translators import FLOAT, MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the CONCATENATION node to other kernels; "" if it translates it."""
     options = node.options(ConcatenationOptions)
     if not axes_of([options.axis], node.outputs[0].ndim):
         return f"its axis {options.axis} is not in {node.outputs[0]}"
@@ -24,7 +24,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the CONCATENATION node to the graph."""
     options, out = node.options(ConcatenationOptions), node.outputs[0]
     axis = options.axis % out.ndim
     planes = out.ndim == 4 and graph.in_planes(node.inputs)

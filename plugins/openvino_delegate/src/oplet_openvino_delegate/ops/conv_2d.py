@@ -14,7 +14,7 @@ from oplet_openvino_delegate.windows import padding_of, refuses_window
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the CONV_2D node to other kernels; "" if it translates it."""
     options, (data, weights), bias = node.options(Conv2DOptions), node.inputs[:2], node.optional_input(2)
     reason = refuses_filter(data, weights, bias, weights.shape[0] if weights.shape else 0)
     if reason:
@@ -29,7 +29,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the CONV_2D node to the graph."""
     options, (data, weights), out = node.options(Conv2DOptions), node.inputs[:2], node.outputs[0]
     strides = [options.stride_h, options.stride_w]
     dilations = [options.dilation_h_factor, options.dilation_w_factor]

@@ -22,7 +22,7 @@ def _dilations(options: Conv3DOptions) -> list[int]:
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the CONV_3D node to other kernels; "" if it translates it."""
     options, (data, weights), bias = node.options(Conv3DOptions), node.inputs[:2], node.optional_input(2)
     if data.ndim != 5 or weights.ndim != 5 or weights.shape[3] != data.shape[4] or not weights.is_constant:
         return f"it wants five dimensions and a constant filter of their channels, not {data} and {weights}"
@@ -35,7 +35,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the CONV_3D node to the graph."""
     options, (data, weights), bias = node.options(Conv3DOptions), node.inputs[:2], node.optional_input(2)
     strides, dilations = _strides(options), _dilations(options)
     begin, end = padding_of(options.padding, data.shape[1:4], weights.shape[:3], strides, dilations)

@@ -19,7 +19,7 @@ def _strides(node: Node) -> tuple[int, int]:
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the Convolution2DTransposeBias node to other kernels; "" if it translates it."""
     (data, weights, bias), out = node.inputs, node.outputs[0]
     reason = refuses_filter(data, weights, bias, weights.shape[0] if weights.shape else 0)
     if reason:
@@ -42,7 +42,7 @@ def _padding(node: Node) -> tuple[list[int], list[int]]:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the Convolution2DTransposeBias node to the graph."""
     data, weights, bias = node.inputs
     graph.put_planes(node.outputs[0], transposed_convolution(graph, (data, weights, bias), _strides(node), *_padding(node)))
 

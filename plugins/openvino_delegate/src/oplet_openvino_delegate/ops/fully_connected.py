@@ -14,7 +14,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the FULLY_CONNECTED node to other kernels; "" if it translates it."""
     options, (data, weights), bias = node.options(FullyConnectedOptions), node.inputs[:2], node.optional_input(2)
     if options.weights_format != FullyConnectedOptionsWeightsFormat.DEFAULT:
         return f"its weights are {options.weights_format!r}"
@@ -26,7 +26,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the FULLY_CONNECTED node to the graph."""
     (data, weights), bias, out = node.inputs[:2], node.optional_input(2), node.outputs[0]
     units, depth = weights.shape
     rows = graph.reshaped(graph.flat(data), (data.size // depth, depth))

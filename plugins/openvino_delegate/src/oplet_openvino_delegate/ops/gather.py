@@ -13,7 +13,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the GATHER node to other kernels; "" if it translates it."""
     options, (data, positions) = node.options(GatherOptions), node.inputs
     axes = axes_of([options.axis], data.ndim)
     if not axes or options.batch_dims:
@@ -24,7 +24,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the GATHER node to the graph."""
     data, positions = node.inputs
     axis = graph.constant(np.int64(node.options(GatherOptions).axis % data.ndim))
     graph.put(node.outputs[0], ov.gather(graph.value(data), graph.constant(positions.data, np.int32), axis))

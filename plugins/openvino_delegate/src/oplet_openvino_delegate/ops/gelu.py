@@ -11,7 +11,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the GELU node to the graph."""
     data = node.inputs[0]
     planes = graph.in_planes([data])
     mode = "tanh" if node.options(GeluOptions).approximate else "erf"

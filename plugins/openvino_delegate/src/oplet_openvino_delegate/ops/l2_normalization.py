@@ -16,14 +16,14 @@ _SMALLEST = 1e-6
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the L2_NORMALIZATION node to other kernels; "" if it translates it."""
     if not node.inputs[0].ndim:
         return "there is no last dimension in a scalar"
     return refuses_activation(node.options(L2NormOptions).fused_activation_function)
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the L2_NORMALIZATION node to the graph."""
     data = node.inputs[0]
     planes = graph.in_planes([data])
     value = graph.planes(data) if planes else graph.value(data)

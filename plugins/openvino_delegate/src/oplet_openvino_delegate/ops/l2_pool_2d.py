@@ -9,7 +9,7 @@ from oplet_openvino_delegate.pools import pooling
 
 
 def make(value: Value, strides: list[int], begin: list[int], end: list[int], taps: list[int]) -> Value:
-    """Return the OpenVINO node for this pool; `begin` and `end` are the padding, `taps` the window's height and width."""
+    """Return the OpenVINO node of L2_POOL_2D; `begin` and `end` are the padding, `taps` the window's height and width."""
     return ov.sqrt(ov.avg_pool(ov.multiply(value, value), strides, begin, end, taps, True))
 
 

@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the LEAKY_RELU node to the graph."""
     data = node.inputs[0]
     planes = graph.in_planes([data])
     alpha = graph.constant(np.array([node.options(LeakyReluOptions).alpha], np.float32))

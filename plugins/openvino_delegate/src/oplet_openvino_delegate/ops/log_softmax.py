@@ -10,12 +10,12 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the LOG_SOFTMAX node to other kernels; "" if it translates it."""
     return "" if node.inputs[0].ndim else "there is no last dimension in a scalar"
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the LOG_SOFTMAX node to the graph."""
     data = node.inputs[0]
     graph.put(node.outputs[0], ov.log_softmax(graph.value(data), data.ndim - 1))
 

@@ -9,7 +9,7 @@ from oplet_openvino_delegate.pools import pooling
 
 
 def make(value: Value, strides: list[int], begin: list[int], end: list[int], taps: list[int]) -> Value:
-    """Return the OpenVINO node for this pool; `begin` and `end` are the padding, `taps` the window's height and width."""
+    """Return the OpenVINO node of MAX_POOL_2D; `begin` and `end` are the padding, `taps` the window's height and width."""
     return ov.max_pool(value, strides, begin, end, taps)
 
 

@@ -14,7 +14,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the MIRROR_PAD node to other kernels; "" if it translates it."""
     mode = node.options(MirrorPadOptions).mode
     if mode not in (MirrorPadMode.REFLECT, MirrorPadMode.SYMMETRIC):
         return f"it has no mode {mode!r}"
@@ -27,7 +27,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the MIRROR_PAD node to the graph."""
     planes, value, begin, end = edges(graph, node)
     mode = "reflect" if node.options(MirrorPadOptions).mode is MirrorPadMode.REFLECT else "symmetric"
     graph.put_as(planes, node.outputs[0], ov.pad(value, begin, end, mode))

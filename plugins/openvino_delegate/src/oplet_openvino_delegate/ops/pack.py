@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the PACK node to other kernels; "" if it translates it."""
     axis = node.options(PackOptions).axis
     if not axes_of([axis], node.outputs[0].ndim):
         return f"its axis {axis} is not in {node.outputs[0]}"
@@ -20,7 +20,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the PACK node to the graph."""
     out = node.outputs[0]
     axis = node.options(PackOptions).axis % out.ndim
     shape = (*out.shape[:axis], 1, *out.shape[axis + 1 :])

@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the PAD node to the graph."""
     planes, value, begin, end = edges(graph, node)
     graph.put_as(planes, node.outputs[0], ov.pad(value, begin, end, "constant", graph.constant(np.float32(0))))
 

@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the PADV2 node to other kernels; "" if it translates it."""
     filler = node.inputs[2]
     if filler.type is not node.inputs[0].type or filler.size != 1:
         return f"{filler} is no value to pad {node.inputs[0]} with"
@@ -20,7 +20,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the PADV2 node to the graph."""
     planes, value, begin, end = edges(graph, node)
     filler = graph.constant(node.inputs[2].data.reshape(()), np.float32)
     graph.put_as(planes, node.outputs[0], ov.pad(value, begin, end, "constant", filler))

@@ -13,7 +13,7 @@ _BROADCAST = broadcasting(ov.power, newest=1)
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the POW node to other kernels; "" if it translates it."""
     exponents = node.inputs[1]
     whole = bool((exponents.data == np.rint(exponents.data)).all())
     return _BROADCAST.refuses(node) if whole else f"the exponents {exponents} are not whole: there may be NaN"

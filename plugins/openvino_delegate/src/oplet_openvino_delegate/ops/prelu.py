@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the PRELU node to the graph."""
     data, alpha = node.inputs
     out = node.outputs[0]
     planes, (value, slope) = operands(graph, (data, alpha), out)

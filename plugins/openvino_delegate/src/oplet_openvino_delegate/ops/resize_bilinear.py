@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the RESIZE_BILINEAR node to other kernels; "" if it translates it."""
     options = node.options(ResizeBilinearOptions)
     if node.inputs[0].ndim != 4:
         return f"it wants four dimensions, not {node.inputs[0]}"
@@ -20,7 +20,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the RESIZE_BILINEAR node to the graph."""
     options, out = node.options(ResizeBilinearOptions), node.outputs[0]
     mode = "align_corners" if options.align_corners else "half_pixel" if options.half_pixel_centers else "asymmetric"
     made = ov.interpolate(

@@ -16,7 +16,7 @@ _LONGEST = 1 << 16
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the RESIZE_NEAREST_NEIGHBOR node to other kernels; "" if it translates it."""
     if node.inputs[0].ndim != 4:
         return f"it wants four dimensions, not {node.inputs[0]}"
     return "" if max(node.outputs[0].shape) <= _LONGEST else f"{node.outputs[0]} is too large"
@@ -34,7 +34,9 @@ def _positions(node: Node, axis: int) -> NDArray[np.int64]:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph: its own resize for uniform repetition, else gathers of rows and columns."""
+    """Add the nodes that compute RESIZE_NEAREST_NEIGHBOR to the graph: a resize for whole factors, else gathers of rows and
+    columns.
+    """
     data, out = node.inputs[0], node.outputs[0]
     value = graph.planes(data)
     positions = [_positions(node, axis) for axis in (1, 2)]

@@ -9,7 +9,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the SLICE node to other kernels; "" if it translates it."""
     (data, begin), out = node.inputs[:2], node.outputs[0]
     starts = integers(begin)
     inside = len(starts) == data.ndim == out.ndim and all(
@@ -19,7 +19,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the SLICE node to the graph."""
     out, starts = node.outputs[0], integers(node.inputs[1])
     cut(graph, node.inputs[0], out, [slice(start, start + size, 1) for start, size in zip(starts, out.shape)])
 

@@ -12,12 +12,12 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the SOFTMAX node to other kernels; "" if it translates it."""
     return "" if node.inputs[0].ndim else "there is no last dimension in a scalar"
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the SOFTMAX node to the graph."""
     data, beta = node.inputs[0], node.options(SoftmaxOptions).beta
     planes = graph.in_planes([data])
     value = graph.planes(data) if planes else graph.value(data)

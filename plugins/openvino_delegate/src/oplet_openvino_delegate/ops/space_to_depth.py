@@ -11,7 +11,7 @@ from oplet_openvino_delegate.translators import Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the SPACE_TO_DEPTH node to other kernels; "" if it translates it."""
     if node.inputs[0].ndim != 4:
         return f"it wants four dimensions, not {node.inputs[0]}"
     size = node.options(SpaceToDepthOptions).block_size
@@ -19,7 +19,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the SPACE_TO_DEPTH node to the graph."""
     made = ov.space_to_depth(graph.planes(node.inputs[0]), "blocks_first", node.options(SpaceToDepthOptions).block_size)
     graph.put_planes(node.outputs[0], made)
 

@@ -10,7 +10,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the STRIDED_SLICE node to other kernels; "" if it translates it."""
     options = node.options(StridedSliceOptions)
     if options.offset or options.ellipsis_mask or options.new_axis_mask:
         return "it has an offset, an ellipsis or a new axis"
@@ -41,7 +41,7 @@ def _parts(node: Node) -> list[tuple[int, int, int]]:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the STRIDED_SLICE node to the graph."""
     cut(graph, node.inputs[0], node.outputs[0], [slice(*part) for part in _parts(node)])
 
 

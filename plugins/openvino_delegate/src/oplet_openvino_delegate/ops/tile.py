@@ -12,7 +12,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the TILE node to other kernels; "" if it translates it."""
     data, times = node.inputs[0], integers(node.inputs[1])
     if len(times) != data.ndim or min(times, default=1) < 1:
         return f"{times} does not say how often to repeat {data}"
@@ -20,7 +20,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the TILE node to the graph."""
     times = graph.constant(np.array(integers(node.inputs[1]), np.int64))
     graph.put(node.outputs[0], ov.tile(graph.value(node.inputs[0]), times))
 

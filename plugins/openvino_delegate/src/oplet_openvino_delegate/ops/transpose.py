@@ -9,7 +9,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the TRANSPOSE node to other kernels; "" if it translates it."""
     data, order = node.inputs[0], integers(node.inputs[1])
     axes = axes_of(order, data.ndim)
     if axes is None or sorted(axes) != list(range(data.ndim)):
@@ -18,7 +18,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the TRANSPOSE node to the graph."""
     data = node.inputs[0]
     order = list(axes_of(integers(node.inputs[1]), data.ndim) or ())
     if order == [0, 3, 1, 2] and graph.in_planes([data]):

@@ -12,7 +12,7 @@ from oplet_openvino_delegate.windows import padding_of, refuses_window
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the TRANSPOSE_CONV node to other kernels; "" if it translates it."""
     options, (_, weights, data), bias = node.options(TransposeConvOptions), node.inputs[:3], node.optional_input(3)
     out = node.outputs[0]
     reason = refuses_filter(data, weights, bias, weights.shape[0] if weights.shape else 0)
@@ -35,7 +35,7 @@ def _padding(node: Node) -> tuple[list[int], list[int]]:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the TRANSPOSE_CONV node to the graph."""
     options, (_, weights, data), bias = node.options(TransposeConvOptions), node.inputs[:3], node.optional_input(3)
     strides = (options.stride_h, options.stride_w)
     made = transposed_convolution(graph, (data, weights, bias), strides, *_padding(node))

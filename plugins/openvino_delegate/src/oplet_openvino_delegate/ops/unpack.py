@@ -13,7 +13,7 @@ from oplet_openvino_delegate.translators import MOVED, Translator
 
 
 def refuses(node: Node) -> str:
-    """Return why the delegate leaves the node to other kernels; "" if it takes it."""
+    """Return why the delegate leaves the UNPACK node to other kernels; "" if it translates it."""
     axis, data = node.options(UnpackOptions).axis, node.inputs[0]
     axes = axes_of([axis], data.ndim)
     if not axes or data.shape[axes[0]] != len(node.outputs):
@@ -22,7 +22,7 @@ def refuses(node: Node) -> str:
 
 
 def translate(graph: GraphBuilder, node: Node) -> None:
-    """Add the operator to the OpenVINO graph."""
+    """Add the OpenVINO nodes that compute the UNPACK node to the graph."""
     data = node.inputs[0]
     axis = graph.constant(np.int64(node.options(UnpackOptions).axis % data.ndim))
     pieces = ov.split(graph.value(data), axis, len(node.outputs))

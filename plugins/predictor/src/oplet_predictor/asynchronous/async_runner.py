@@ -82,7 +82,7 @@ class AsyncSignatureRunner:
             io: INPUT or OUTPUT; only needed where an input and an output have the same name.
 
         Raises:
-            SignatureError: there is none, or there are two (a ValueError).
+            SignatureError: there is no such tensor, or an input and an output of that name (a ValueError).
         """
         subgraph = self._backend.subgraph
         if isinstance(tensor, int):
@@ -133,7 +133,7 @@ class AsyncSignatureRunner:
 
         Raises:
             TensorError: there is no such handle (a ValueError).
-            StateError: it still has slices, or a task in flight uses it (a RuntimeError).
+            StateError: the buffer still has slices, or a task in flight uses it (a RuntimeError).
         """
         self._backend.unregister_buffer(handle)
 
@@ -141,7 +141,7 @@ class AsyncSignatureRunner:
         """Replace a registered buffer's attributes.
 
         Raises:
-            TensorError: it is not registered, or the backend refuses the attributes (a ValueError).
+            TensorError: the buffer is not registered, or the backend refuses the attributes (a ValueError).
         """
         self._backend.set_buffer_attributes(buffer, attributes)
 
@@ -149,7 +149,7 @@ class AsyncSignatureRunner:
         """Return a registered buffer's attributes.
 
         Raises:
-            TensorError: it is not registered (a ValueError).
+            TensorError: the buffer is not registered (a ValueError).
         """
         return self._backend.get_buffer_attributes(buffer)
 
@@ -157,18 +157,18 @@ class AsyncSignatureRunner:
         """Check that a buffer is registered under the handle.
 
         Raises:
-            TensorError: none is (a ValueError).
+            TensorError: no buffer is (a ValueError).
         """
         self._backend.check_handle(handle)
 
     # Attributes ----------------------------------------------------------------------------------------------
 
     def get_supported_buffer_types(self, io: IoType) -> list[str]:
-        """Values of `BufferAttribute.RESOURCE_TYPE_NAME` that the backend takes."""
+        """Return the values of `BufferAttribute.RESOURCE_TYPE_NAME` that the backend accepts."""
         return self._backend.supported_buffer_types(io)
 
     def get_supported_synchronization_types(self, io: IoType) -> list[str]:
-        """Values of `SynchronizationAttribute.OBJECT_TYPE_NAME` that the backend takes."""
+        """Return the values of `SynchronizationAttribute.OBJECT_TYPE_NAME` that the backend accepts."""
         return self._backend.supported_synchronizations(io)
 
     def reconcile_restrictions(self, tensor: str | int, attributes: Attributes, io: IoType | None = None) -> Reconciliation:
@@ -179,7 +179,7 @@ class AsyncSignatureRunner:
         """Set the attributes of a tensor's buffers or synchronization; call `prepare_backends` afterwards.
 
         Raises:
-            PrepareError: they lack what the backend needs (a RuntimeError).
+            PrepareError: the attributes lack something that the backend needs (a RuntimeError).
             StateError: a task is in flight (a RuntimeError).
         """
         self._backend.set_attributes(self.tensor_index(tensor, io), attributes)
@@ -209,8 +209,8 @@ class AsyncSignatureRunner:
         """Start the task and return at once.
 
         Raises:
-            StateError: it was started already and nobody has waited for it, or it was finished (a RuntimeError).
-            InvokeError: the backend cannot start it (a RuntimeError); it may be started again.
+            StateError: the task was started and not waited for yet, or it was released (a RuntimeError).
+            InvokeError: the backend cannot start the task (a RuntimeError); it may be started again.
             ModelError: the model's file was cut short.
         """
         self._interpreter.model.check_files()
@@ -221,7 +221,7 @@ class AsyncSignatureRunner:
         same answer until the task is started again. A task that was never started is ready.
 
         Raises:
-            InvokeError: it failed (a RuntimeError).
+            InvokeError: the execution failed (a RuntimeError).
         """
         self._backend.wait(task)
 
@@ -229,7 +229,7 @@ class AsyncSignatureRunner:
         """Wait for the task's execution to end and release the task, which cannot be used afterwards.
 
         Raises:
-            StateError: it was released already (a RuntimeError).
+            StateError: the task was released already (a RuntimeError).
             InvokeError: the backend failed to release it (a RuntimeError).
         """
         self._backend.finish(task)

@@ -59,7 +59,7 @@ class AsyncSubgraph:
 
     @property
     def is_current(self) -> bool:
-        """Whether the delegate's one node still runs the whole subgraph; another delegate may have claimed nodes since."""
+        """Whether the delegate's single node still runs the whole subgraph; False after another delegate has claimed nodes."""
         return self.subgraph.execution_plan == [self.node.index] and self.subgraph.nodes[self.node.index] is self.node
 
     # Buffers -------------------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ class AsyncSubgraph:
             raise type(error)(f"Failed to finish task. {error}") from error.__cause__
 
     def close(self) -> None:
-        """Wait for every task and finish it; nothing can be started then. The first error is raised after all are finished."""
+        """Wait for every task and release it; no task can be started afterwards. The first error is raised after all are released."""
         self._closed = True
         failure: OpletError | None = None
         with self._lock:

@@ -58,7 +58,7 @@ class Reconciliation:
 
     Attributes:
         merged: the values that suit both.
-        conflicts: the kernel's values where none suits both.
+        conflicts: the kernel's values of attributes for which no value suits both.
     """
 
     merged: dict[BufferAttribute | SynchronizationAttribute | str, Any] = field(default_factory=dict)

@@ -29,8 +29,8 @@ class BackendBuffer:
 class AsyncKernel:
     """Base of asynchronous kernels; a registration's `async_kernel(context, node)` returns one.
 
-    The runtime checks what concerns every kernel before it calls: handles are known, slices are not nested, a task is
-    started only when it is idle. Methods raise to refuse or to fail. They may be called from several threads.
+    The runtime has checked before each call that handles are known, slices are not nested, and a task is started only when it is idle.
+    Methods raise to refuse or to fail. They may be called from several threads.
     """
 
     # Buffers -------------------------------------------------------------------------------------------------

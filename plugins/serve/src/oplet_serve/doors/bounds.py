@@ -17,12 +17,12 @@ class Bounds:
 
     Attributes:
         max_request_bytes: bytes of a request's body over HTTP, also after it was decompressed, and of a message over gRPC.
-        max_bodies_bytes: bytes of all requests under way, over HTTP as they come and over gRPC once they are there.
-        max_connections: connections over HTTP, beyond which requests get 503, and calls over gRPC at the same time.
-        idle_seconds: seconds in which a connection's next request, with its headers, and a call's next message must have come; and in
-            which something of a response must have been taken.
-        read_seconds: seconds in which a request's body must have come.
-        grace_seconds: seconds that requests under way get after SIGTERM or SIGINT.
+        max_bodies_bytes: bytes of all requests in progress: over HTTP as they arrive, over gRPC once received.
+        max_connections: concurrent HTTP connections (further ones get 503), and concurrent gRPC calls.
+        idle_seconds: timeout in seconds for a connection's next request headers, for a gRPC call's next message, and for the
+            client to read any part of a response.
+        read_seconds: timeout in seconds for a request's body to arrive.
+        grace_seconds: seconds that requests in progress may take to finish after SIGTERM or SIGINT.
     """
 
     max_request_bytes: int = 32 << 20
@@ -34,10 +34,10 @@ class Bounds:
 
 
 class Bodies:
-    """The bytes of all requests under way, of which each has a share.
+    """Counter of the bytes of all requests in progress, checked against a limit.
 
     Args:
-        most: the most bytes of all together.
+        most: the most bytes that all requests in progress may have together.
     """
 
     def __init__(self, most: int) -> None:
@@ -46,7 +46,7 @@ class Bodies:
 
     @contextmanager
     def share(self) -> Iterator[Share]:
-        """Give a request its share, which is given back at its end."""
+        """Context manager for one request: yield its counter of bytes; at the end its bytes are subtracted from the total."""
         share = Share(self)
         try:
             yield share
@@ -55,17 +55,17 @@ class Bodies:
 
 
 class Share:
-    """The bytes of one request."""
+    """Counter of the bytes of one request."""
 
     def __init__(self, bodies: Bodies) -> None:
         self._bodies = bodies
         self.held = 0
 
     def add(self, count: int) -> None:
-        """Count more bytes of the request.
+        """Count further bytes of the request.
 
         Raises:
-            Refusal: those of all requests are too many.
+            Refusal: all requests in progress together have too many bytes.
         """
         bodies = self._bodies
         if bodies.held + count > bodies.most:

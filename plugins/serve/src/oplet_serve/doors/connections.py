@@ -11,11 +11,11 @@ __all__ = ["timed_protocol"]
 
 
 def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol of HTTP, closing connections that are idle.
+    """Return a subclass of uvicorn's HTTP protocol that closes idle connections.
 
     Args:
-        seconds: the time in which a complete request, but for its body, must come after the connection was made or the last response was
-            written; and in which the client must take something of a response that waits for it.
+        seconds: timeout for the next request's headers after the connection was opened or the last response written; and for the
+            client to read any part of a pending response.
     """
     base: Any = AutoHTTPProtocol
 

@@ -21,17 +21,17 @@ _STEPS[[ord("]"), ord("}")]] = -1
 
 
 def read_document(text: bytes, tensors: int) -> Any:
-    """Read the JSON of a request.
+    """Parse the JSON of a request.
 
-    Of a large one, the lists that are `data` of an input come as `JsonElements`. The other values are counted before they are made, as an
-    empty object takes two bytes of text and a hundred of memory.
+    In large requests, each input's list `data` stays text (`JsonElements`). Other values are counted before objects are made of
+    them, as an empty object takes two bytes of text and a hundred of memory.
 
     Args:
         text: the JSON.
         tensors: the number of inputs and outputs of the model.
 
     Raises:
-        Refusal: it is no JSON, has more values than a request to the model can, or a member twice.
+        Refusal: the text is no JSON, has more values than a request to this model can have, or an object has a key twice.
     """
     if len(text) <= SMALL:
         return _parsed(text)

@@ -44,8 +44,8 @@ def rest_application(
         data_plane: MLServer's handlers.
         registry: the models.
         bounds: the limits of requests: size, number and duration.
-        bodies: what counts their bytes together.
-        threads: where requests are read and responses written.
+        bodies: counts the bytes of all requests in progress.
+        threads: the threads in which requests are parsed and responses serialized.
     """
     paths = _Paths(data_plane, registry, bounds, bodies, threads)
     models = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")

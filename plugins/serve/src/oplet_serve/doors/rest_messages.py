@@ -27,11 +27,11 @@ def read_request(body: bytes, json_length: str | None, inputs_of_model: int, out
     Args:
         body: the body.
         json_length: the header Inference-Header-Content-Length, the bytes of the JSON part; None if all of the body is JSON.
-        inputs_of_model: the number of the model's inputs, beyond which there may be none.
-        outputs_of_model: that of its outputs.
+        inputs_of_model: the number of the model's inputs, the most that a request may have.
+        outputs_of_model: the number of the model's outputs, the most that a request may ask for.
 
     Raises:
-        Refusal: it is malformed, or has more tensors than the model.
+        Refusal: the body is malformed, or has more tensors than the model.
     """
     end = len(body)
     if json_length is not None:

@@ -298,11 +298,11 @@ class RpcServer:
     Args:
         data_plane: MLServer's handlers.
         registry: the models.
-        host: where it listens.
+        host: the address to listen on.
         port: the port.
         bounds: the limits of requests: size, number and duration.
-        bodies: what counts their bytes together.
-        threads: where requests are read and responses written.
+        bodies: counts the bytes of all requests in progress.
+        threads: the threads in which requests are parsed and responses serialized.
     """
 
     def __init__(
@@ -324,7 +324,7 @@ class RpcServer:
         """Bind the port and start serving.
 
         Raises:
-            StateError: the port cannot be had.
+            StateError: the port cannot be bound.
         """
         self._server = grpc.aio.server(
             interceptors=[_Receiving(self._bounds.idle_seconds), PromServerInterceptor(enable_handling_time_histogram=True)],

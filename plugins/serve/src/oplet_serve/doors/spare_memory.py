@@ -27,9 +27,10 @@ def _resident() -> int:
 
 
 async def give_back_memory() -> None:
-    """Look every few seconds whether the process is larger than it was, and give back what it does not use; never ends if that is possible.
+    """Check every few seconds whether the process's memory has grown, and return unused memory to the system (malloc_trim); loop
+    forever, or return at once where the C library cannot do so.
 
-    While requests are under way, what they use stays; so a look that finds the process large is not the last one.
+    Memory in use by requests cannot be returned, so a process that is still large is checked again later.
     """
     trim = _trim()
     least = 0 if trim is None else _resident()

@@ -19,14 +19,14 @@ _OVERTAKEN = 8
 
 
 class WorkerThreads:
-    """Threads for work of coroutines, small and large. What waits, waits in the event loop: an executor's queue keeps what was cancelled.
+    """Thread pool for coroutines with two priorities: small work goes before large work. Waiting work can be cancelled.
 
-    Small work goes first; and one small work may run beyond the number of threads where large ones have them all. Nothing here
-    knows clients, of which one can be many: what work costs says who waits for whom.
+    If large work occupies all threads, one small work may run in an additional thread; after some small ones, a waiting large one
+    goes first.
 
     Args:
         workers: the number of threads.
-        name: of the threads.
+        name: the prefix of the threads' names.
     """
 
     def __init__(self, workers: int, name: str) -> None:
@@ -38,7 +38,7 @@ class WorkerThreads:
         self._overtaken = 0
 
     async def acquire(self, large: bool = False) -> None:
-        """Wait for a thread, which is the caller's until `release` or the end of `run_in_acquired`."""
+        """Wait for a free thread and reserve it, until `release` or the end of `run_in_acquired`."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[large].append(turn)
         self._start()
@@ -53,7 +53,7 @@ class WorkerThreads:
             raise
 
     def release(self, large: bool = False) -> None:
-        """Give back a thread that was acquired, by work of the same size."""
+        """Release a reserved thread; `large` as in `acquire`."""
         self._running[large] -= 1
         self._start()
 
@@ -88,8 +88,8 @@ class WorkerThreads:
         Args:
             work: the function.
             args: its arguments.
-            large: whether it may take long.
-            abandoned: called if the caller is cancelled while the function runs; what it returns is called when the function has ended.
+            large: whether the function may take long; it then waits for small work.
+            abandoned: called if the caller is cancelled while the function runs; it returns a callback for when the function has ended.
         """
         await self.acquire(large)
         return await self.run_in_acquired(work, *args, large=large, abandoned=abandoned)
@@ -101,7 +101,7 @@ class WorkerThreads:
         large: bool = False,
         abandoned: Callable[[], Callable[[], None]] | None = None,
     ) -> Result:
-        """Run a function in a thread that was acquired; see `run`."""
+        """Run a function in a thread that `acquire` reserved; the arguments are those of `run`."""
         loop = asyncio.get_running_loop()
         then: list[Callable[[], None]] = [lambda: self.release(large)]
         try:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 import numpy as np
 
+from oplet.schema.protobuf import BYTES, VARINT, signed, spans, varints
 from oplet_serve.refusals import Refusal, check_count
 from oplet_serve.values.tensors import MOST_DIMENSIONS, TensorSpec, stated_sizes
 
 __all__ = ["check_message", "model_of"]
 
-_VARINT, _FIXED64, _BYTES, _GROUP, _GROUP_END, _FIXED32 = range(6)
 #: Numbers of fields in ModelInferRequest, its inputs, and their contents.
 _NAME, _VERSION, _INPUTS, _OUTPUTS, _RAW = 1, 2, 5, 6, 7
 _TENSOR_NAME, _DATATYPE, _SHAPE, _CONTENTS = 1, 2, 3, 5
@@ -23,14 +24,14 @@ Span = tuple[int, int]
 
 
 def model_of(data: bytes) -> tuple[str, str]:
-    """Return the names of the model and the version.
+    """Return the model's name and version from an encoded ModelInferRequest of gRPC.
 
     Raises:
-        Refusal: the bytes are no message, or have more fields than one can.
+        Refusal: the bytes are no message, or have too many fields.
     """
     found = {_NAME: b"", _VERSION: b""}
     for field, kind, (start, end) in _fields(data, (0, len(data))):
-        if field in found and kind == _BYTES:
+        if field in found and kind == BYTES:
             found[field] = data[start:end]
     return _text(found[_NAME]), _text(found[_VERSION])
 
@@ -44,13 +45,13 @@ def check_message(data: bytes, inputs: Mapping[str, TensorSpec], outputs: int) -
         outputs: the number of its outputs.
 
     Raises:
-        Refusal: it has more inputs or asks for more outputs than the model has, or a tensor has more elements than its shape says.
+        Refusal: the message has more inputs or asks for more outputs than the model has, or a tensor has more elements than its shape.
         TensorError: a tensor states a type or shape that the model's input does not take.
     """
     tensors: list[Span] = []
     counts = {_INPUTS: 0, _OUTPUTS: 0, _RAW: 0}
     for field, kind, span in _fields(data, (0, len(data))):
-        if kind == _BYTES and field in counts:
+        if kind == BYTES and field in counts:
             counts[field] += 1
             if field == _INPUTS:
                 tensors.append(span)
@@ -69,11 +70,14 @@ def _check_tensor(data: bytes, span: Span, inputs: Mapping[str, TensorSpec]) -> 
     sizes: list[int] = []
     contents: list[Span] = []
     for field, kind, (start, end) in _fields(data, span):
-        if field == _SHAPE:
-            sizes += _varints(data, start, end) if kind == _BYTES else [_signed(_varint(data, start, end)[0])]
+        if field == _SHAPE and kind in (VARINT, BYTES):
+            try:
+                sizes += map(signed, islice(varints(data, start, end), MOST_DIMENSIONS + 1))
+            except ValueError as error:
+                raise _no_message(error) from error
             if len(sizes) > MOST_DIMENSIONS:
                 raise Refusal(f"The shape of an input has more than {MOST_DIMENSIONS} sizes.")
-        elif kind == _BYTES:
+        elif kind == BYTES:
             name = data[start:end] if field == _TENSOR_NAME else name
             datatype = data[start:end] if field == _DATATYPE else datatype
             contents += [(start, end)] if field == _CONTENTS else []
@@ -92,7 +96,7 @@ def _check_tensor(data: bytes, span: Span, inputs: Mapping[str, TensorSpec]) -> 
 
 
 def _elements(data: bytes, field: int, kind: int, start: int, end: int) -> int:
-    if kind != _BYTES or field == _TEXTS:
+    if kind != BYTES or field == _TEXTS:
         return 1
     if field in (_FP32, _FP64):
         return (end - start) // (4 if field == _FP32 else 8)
@@ -105,56 +109,16 @@ def _fields(data: bytes, span: Span, most: int = _MOST_FIELDS) -> Iterator[tuple
     Raises:
         Refusal: there are more, or the bytes are no message.
     """
-    place, end = span
-    count = 0
-    while place < end:
-        count += 1
-        if count > most:
-            raise Refusal(f"The request has a message of more than {most} fields.")
-        tag, place = _varint(data, place, end)
-        kind, start = tag & 7, place
-        if kind == _VARINT:
-            _, place = _varint(data, place, end)
-        elif kind == _BYTES:
-            length, start = _varint(data, place, end)
-            place = start + length
-        elif kind in (_FIXED32, _FIXED64):
-            place += 4 if kind == _FIXED32 else 8
-        elif kind not in (_GROUP, _GROUP_END):
-            raise _no_message()
-        if place > end:
-            raise _no_message()
-        yield tag >> 3, kind, (start, place)
-
-
-def _varint(data: bytes, place: int, end: int) -> tuple[int, int]:
-    value = shift = 0
-    while place < end and shift < 70:
-        byte = data[place]
-        value |= (byte & 0x7F) << shift
-        place += 1
-        if byte < 0x80:
-            return value, place
-        shift += 7
-    raise _no_message()
-
-
-def _varints(data: bytes, start: int, end: int) -> list[int]:
-    found: list[int] = []
-    while start < end and len(found) <= MOST_DIMENSIONS:
-        value, start = _varint(data, start, end)
-        found.append(_signed(value))
-    return found
-
-
-def _signed(value: int) -> int:
-    value &= (1 << 64) - 1
-    return value - (1 << 64) if value >> 63 else value
+    try:
+        for field, kind, start, end in spans(data, *span, most):
+            yield field, kind, (start, end)
+    except ValueError as error:
+        raise _no_message(error) from error
 
 
 def _text(found: bytes) -> str:
     return found.decode("utf-8", "replace")
 
 
-def _no_message() -> Refusal:
-    return Refusal("The bytes are no message of the Open Inference Protocol.")
+def _no_message(error: ValueError) -> Refusal:
+    return Refusal(f"The bytes are no message of the Open Inference Protocol: {error}.")

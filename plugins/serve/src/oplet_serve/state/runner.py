@@ -24,7 +24,7 @@ _COPIED = Counter(
 
 
 class State:
-    """Arrays by the names of the inputs that they are, and whether they are of no use any more."""
+    """The state of a sequence: arrays by the names of the inputs that they are values of, and whether the sequence has ended."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
@@ -110,10 +110,11 @@ class _Runner:
 
 
 class StateRunners:
-    """Runners of a file's signatures, as many as run at the same time. A step gets the one that lies in its state already, if it is free.
+    """Interpreters for stateful sequences of one model file, one for each step that runs at the same time. A step prefers a free
+    interpreter that is bound to its state's arrays already.
 
     Attributes:
-        users: the signatures that are served.
+        users: the served signatures that share these interpreters.
     """
 
     def __init__(self) -> None:
@@ -122,7 +123,7 @@ class StateRunners:
         self._free: list[_Runner] = []
 
     def run(self, state: State, model: ServedModel, given: Mapping[str, Array], wanted: Sequence[str]) -> dict[str, Array]:
-        """Run a step, in any thread; see `_Runner.run`. Values that are given of the state are its first."""
+        """Run a step of a sequence, in any thread; return the `wanted` outputs. State inputs that are `given` replace their state."""
         for name in model.states.keys() & given.keys():
             np.copyto(state.arrays[name], given[name])
         with self._lock:
@@ -142,13 +143,13 @@ class StateRunners:
                     runner.close()
 
     def let_go(self) -> None:
-        """Free the memory of states that have ended; a step that still runs does so itself."""
+        """Release the memory of sequences that have ended; a step that still runs does so at its end."""
         with self._lock:
             for runner in self._free:
                 runner.let_go_if_ended()
 
     def close(self, model: ServedModel) -> None:
-        """Close the runners of a signature, which is served no more."""
+        """Close the interpreters of a signature that is no longer served."""
         with self._lock:
             self.users.discard(model)
             for runner in self._free:

@@ -35,7 +35,7 @@ _BYTES = Gauge("oplet_sequence_bytes", "Bytes of the state of sequences")
 
 @dataclass(frozen=True)
 class Step:
-    """What a request says of its sequence: which one, and whether it is the first and the last request of it."""
+    """The sequence parameters of a request: the sequence's id, and whether the request is its first or last one."""
 
     id: int | str
     start: bool
@@ -46,10 +46,10 @@ class Step:
 
 
 def step_of(parameters: object) -> Step | None:
-    """Return what the parameters of a request say of a sequence; None if it is of none: an id of 0 or "" is none, as in Triton.
+    """Return the sequence parameters of a request; None if it belongs to no sequence (id 0 or "", as in Triton).
 
     Raises:
-        Refusal: they are of other types.
+        Refusal: a parameter has a wrong type.
     """
     found, start, end = (getattr(parameters, name, None) for name in PARAMETERS)
     found = 0 if found is None else found
@@ -77,11 +77,11 @@ class _Kept(State):
 
 
 class Sequences:
-    """The sequences of one model file, whose signatures share them: one reads a prompt, another goes on with it.
+    """The stateful sequences of one model file. Its signatures share them: one may read a prompt, and another continue.
 
     Args:
-        key: what they are found by.
-        options: their bounds.
+        key: the key under which `of` finds this object.
+        options: the limits of number, size and idle time of sequences.
     """
 
     def __init__(self, key: object, options: Options) -> None:
@@ -93,7 +93,7 @@ class Sequences:
 
     @classmethod
     def of(cls, path: str, options: Options, model: ServedModel) -> Sequences:
-        """Return the sequences of a model's file, which begin with its first signature and end with `leave` of the last."""
+        """Return the `Sequences` of a model's file, made for its first served signature, and register `model` as a user."""
         file = os.stat(path)
         key = (path, file.st_ino, file.st_size, file.st_mtime_ns, replace(options, signature=None))
         found = _OF_FILES.setdefault(key, cls(key, options))
@@ -101,7 +101,7 @@ class Sequences:
         return found
 
     def leave(self, model: ServedModel) -> None:
-        """Close what runs a signature; without any left, end all sequences."""
+        """Unregister a signature and close its interpreters; after the last one all sequences end."""
         self._runners.close(model)
         if not self._runners.users:
             del _OF_FILES[self._key]
@@ -111,14 +111,15 @@ class Sequences:
     async def run(
         self, step: Step, model: ServedModel, given: Mapping[str, Array], wanted: Sequence[str], queue: RequestQueue, large: bool
     ) -> dict[str, Array]:
-        """Run a step in one of the queue's threads; return its outputs. One that fails, or whose client goes away, ends its sequence.
+        """Run a step of a sequence in one of the queue's threads; return its outputs. If it fails or the client disconnects, the
+        sequence ends.
 
         Args:
-            given: the inputs by name; with the first step also those that are state, which else begins with zeros.
+            given: the inputs by name; in the first step perhaps also initial values of state inputs, which are zeros otherwise.
             wanted: the outputs to return.
 
         Raises:
-            Refusal: there is no such sequence, it is busy, or there is no room for another one.
+            Refusal: there is no such sequence, it is busy, or there are too many sequences.
             OpletError: the inputs do not fit, or the model fails.
         """
         state = self._entered(step, model, given)

@@ -25,11 +25,11 @@ _NO_ARRAY = "the elements form no array; give them flat, in row-major order."
 
 
 class JsonElements:
-    """A JSON list that has not been read yet.
+    """The text of a JSON list that is parsed lazily.
 
     Attributes:
         text: the text of the list.
-        plain: the text with every byte of its strings replaced, so that brackets and commas are JSON's own.
+        plain: the same text with the bytes of its strings overwritten, so that all brackets and commas in it are syntax.
     """
 
     def __init__(self, text: bytes, plain: bytes) -> None:
@@ -37,15 +37,15 @@ class JsonElements:
         self.plain = plain
 
     def portions(self, where: str, sizes: tuple[int, ...], count: int) -> Iterator[list[Any]]:
-        """Compare what the list has with the shape, and return its elements, read some at a time; they may be flat, or nested as the shape.
+        """Check the list, flat or nested, against a shape, and yield its elements in row-major order, some at a time.
 
         Args:
-            where: the tensor, for messages.
-            sizes: its shape.
-            count: the elements of that shape.
+            where: the tensor's name in messages.
+            sizes: the tensor's shape.
+            count: the number of elements of that shape.
 
         Raises:
-            TensorError: there are not as many, they are nested otherwise, or the text is no JSON.
+            TensorError: the number or nesting of the elements does not match the shape, or the text is no JSON.
         """
         if b"{" in self.plain:
             raise TensorError(f"{where}: an element is a JSON object.")
@@ -127,16 +127,16 @@ def _parsed(where: str, text: bytes) -> Any:
 
 
 def flattened(where: str, data: Sequence[Any], sizes: tuple[int, ...], count: int) -> Sequence[Any]:
-    """Return elements that are flat, or nested as the shape says, in row-major order; nothing is made before lengths are compared.
+    """Return elements, flat or nested as the shape, as a flat sequence in row-major order; lengths are checked before anything is copied.
 
     Args:
-        where: the tensor, for messages.
+        where: the tensor's name in messages.
         data: the elements.
-        sizes: the shape.
-        count: the elements of that shape.
+        sizes: the tensor's shape.
+        count: the number of elements of that shape.
 
     Raises:
-        TensorError: there are not as many, or they are nested otherwise.
+        TensorError: the number or nesting of the elements does not match the shape.
     """
     kinds = set(map(type, data))
     if list in kinds and len(kinds) > 1:

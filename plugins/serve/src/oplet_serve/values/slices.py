@@ -17,29 +17,29 @@ SLICE, ELEMENTS = 1 << 17, 1 << 13
 
 
 def occurrences(text: bytes, signs: bytes) -> int:
-    """Return how often any of the signs is in a text."""
+    """Count the bytes of a text that are among `signs`, in pieces so that other threads can run."""
     each = [bytes([sign]) for sign in signs]
     return sum(text.count(sign, start, start + SLICE) for start in range(0, len(text), SLICE) for sign in each)
 
 
 def without(text: bytes, letters: bytes) -> bytes:
-    """Return a text without some letters."""
+    """Return a text without all bytes that are among `letters`."""
     return b"".join([text[start : start + SLICE].translate(None, letters) for start in range(0, len(text), SLICE)])
 
 
 def cut(text: bytes, start: int, end: int) -> bytes:
-    """Return a part of a text."""
+    """Return the bytes `start` to `end` (excluded) of a text."""
     if end - start <= SLICE:
         return text[start:end]
     return b"".join([text[place : min(place + SLICE, end)] for place in range(start, end, SLICE)])
 
 
 def portions(elements: Any) -> Iterator[Any]:
-    """Yield the elements of a sequence or an array, some at a time."""
+    """Yield slices of a sequence or an array that cover it, in order."""
     for start in range(0, len(elements), ELEMENTS):
         yield elements[start : start + ELEMENTS]
 
 
 def dumped(elements: Sequence[Any] | NDArray[Any]) -> bytes:
-    """Return the JSON of a list."""
+    """Serialize a list or array as JSON."""
     return b"[" + b",".join([orjson.dumps(each, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1] for each in portions(elements)]) + b"]"

@@ -58,11 +58,11 @@ _LENGTH = struct.Struct("<I")
 
 @dataclass(frozen=True)
 class Scalars:
-    """Elements of one type, that of a field of gRPC's contents, which are read without an object for each.
+    """The elements of a typed field of gRPC's InferTensorContents, read without a Python object for each.
 
     Attributes:
         values: the elements.
-        dtype: their type.
+        dtype: the elements' numpy dtype.
     """
 
     values: Sequence[Any]
@@ -75,12 +75,12 @@ class Scalars:
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """Name, type and shape of an input or output, as the server offers it.
+    """Name, type and shape of an input or output in the protocol.
 
     Attributes:
         name: its name in the model.
         dtype: its numpy dtype; object for text.
-        shape: its shape, -1 where any size is taken.
+        shape: its shape, -1 where any size is accepted.
     """
 
     name: str
@@ -89,15 +89,15 @@ class TensorSpec:
 
     @property
     def datatype(self) -> str:
-        """The protocol's name of its type."""
+        """The protocol's name of the tensor's type, such as "FP32"."""
         return datatype_of(self)
 
 
 def datatype_of(spec: TensorSpec) -> str:
-    """Return the protocol's datatype name of a tensor; raise if there is none.
+    """Return the protocol's name of a tensor's type, such as "FP32".
 
     Raises:
-        ModelError: it has none.
+        ModelError: the protocol has no such type.
     """
     found = _DATATYPES.get(spec.dtype.name)
     if found is None:
@@ -110,18 +110,18 @@ def datatype_of(spec: TensorSpec) -> str:
 def read_tensor(
     spec: TensorSpec, datatype: object, shape: object, data: object, base64_text: bool = False, most_bytes: int = _MOST_BYTES
 ) -> Array:
-    """Convert a request's tensor to an array, checked against the spec before anything is made of it.
+    """Convert a tensor of a request to an array; type, shape and size are checked before anything is allocated.
 
     Args:
         spec: the input.
-        datatype: the type that the request says.
-        shape: the shape that it says.
-        data: bytes, as the protocol packs them; or elements, nested or flat: a sequence, or the text of a JSON list.
-        base64_text: whether elements of text are in base64.
-        most_bytes: bytes that the array may have.
+        datatype: the datatype in the request.
+        shape: the shape in the request.
+        data: raw bytes in the protocol's packing; or elements, nested or flat: a sequence, or the text of a JSON list.
+        base64_text: whether strings are encoded in base64.
+        most_bytes: the most bytes that the array may have.
 
     Raises:
-        TensorError: any of them does not fit the input or the others.
+        TensorError: datatype, shape or data does not fit the input or one another.
         LimitError: the array would be larger than is allowed.
     """
     where, sizes = f"input '{spec.name}'", stated_sizes(spec, datatype, shape)
@@ -156,10 +156,10 @@ def read_tensor(
 
 
 def stated_sizes(spec: TensorSpec, datatype: object, shape: object) -> tuple[int, ...]:
-    """Check the type and shape that a request says, as `read_tensor` does; return the sizes.
+    """Check the type and shape in a request against an input, as `read_tensor` does; return the shape.
 
     Raises:
-        TensorError: they do not fit the input.
+        TensorError: the type or shape does not fit the input.
     """
     where = f"input '{spec.name}'"
     if datatype != spec.datatype:
@@ -282,7 +282,7 @@ def _object_array(elements: Sequence[bytes]) -> Array:
 
 
 def weight_of(data: object) -> int:
-    """Return about the bytes of a tensor's data, as `read_tensor` takes them."""
+    """Return the approximate size in bytes of a tensor's data in a request, in any form that `read_tensor` takes."""
     if isinstance(data, JsonElements):
         return len(data.text)
     if isinstance(data, Scalars):
@@ -295,7 +295,7 @@ def weight_of(data: object) -> int:
 
 
 def nbytes_of(array: Array) -> int:
-    """Return the bytes of an output, with those of its texts."""
+    """Return the size in bytes of an output, including its strings."""
     return sum(map(len, array.reshape(-1).tolist())) if array.dtype == object else array.nbytes
 
 

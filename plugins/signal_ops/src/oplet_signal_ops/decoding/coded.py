@@ -20,23 +20,23 @@ HEADER = 16
 
 
 class Coded(NamedTuple):
-    """One tensor to decode."""
+    """One compressed tensor: the encoded bytes, the bytes of header and tables that tell how to decode them, and the output."""
 
     source: Array  #: bytes
     telling: Array  #: bytes, `HEADER` of them at least
     output: Tensor
 
     def table(self, dtype: np.dtype[np.generic]) -> Array:
-        """Return what follows the header as values of a type; bytes that are left over are no part of it."""
+        """Return the tables after the header as an array of `dtype`; trailing bytes that make no whole element are dropped."""
         rest = self.telling[HEADER:]
         whole = rest[: rest.size // dtype.itemsize * dtype.itemsize]
         return np.frombuffer(whole.tobytes(), dtype)
 
     def ensure_version(self) -> None:
-        """Refuse the node unless the kind's own version, the fifth byte, is 1.
+        """Check that the version of the codec's tables, the header's fifth byte, is 1.
 
         Raises:
-            EnsureError: it is another one.
+            EnsureError: the version is another one.
         """
         ensure(
             self.telling[4] == 1, lambda: f"the tables for {self.output} are of version {self.telling[4]}, and only 1 is known."
@@ -44,10 +44,10 @@ class Coded(NamedTuple):
 
 
 def channels_of(output: Tensor) -> tuple[int, bool]:
-    """Return how many channels a tensor is quantized in, 1 where it is not, and whether they are its last dimension, not its first.
+    """Return the number of channels that a tensor is quantized in (1 if per tensor), and whether they are its last dimension.
 
     Raises:
-        EnsureError: they are another one, or do not divide the tensor.
+        EnsureError: the quantized dimension is neither the first nor the last, or does not have one scale per channel.
     """
     quantization = output.quantization
     count = len(quantization.scales) if quantization is not None else 0

@@ -35,10 +35,10 @@ class _Entries(NamedTuple):
 
 
 def decode(coded: Coded) -> None:
-    """Write the values.
+    """Decode a Huffman-coded tensor into its output.
 
     Raises:
-        EnsureError: the codes end before all values are there, or lead beyond the tables.
+        EnsureError: the codes end before all values are decoded, or a code leads beyond the tables.
     """
     coded.ensure_version()
     output = coded.output

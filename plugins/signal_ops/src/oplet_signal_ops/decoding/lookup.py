@@ -20,10 +20,10 @@ _AT_ONCE = 1 << 16
 
 
 def look_up(coded: Coded) -> None:
-    """Write the values.
+    """Decode a tensor of packed 1-bit to 7-bit indices into per-channel look-up tables, and write the values into its output.
 
     Raises:
-        EnsureError: there are fewer numbers than values, or a number is beyond its table.
+        EnsureError: there are fewer indices than values, or an index is beyond its table.
     """
     coded.ensure_version()
     output = coded.output

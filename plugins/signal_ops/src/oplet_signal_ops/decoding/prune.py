@@ -17,10 +17,10 @@ _AT_ONCE = 1 << 16
 
 
 def put_back(coded: Coded) -> None:
-    """Write the values that are left and zeros, which are the zero points of int8, between them.
+    """Decode a pruned tensor into its output: stored values where the bit mask is set, zero (int8: the zero point) elsewhere.
 
     Raises:
-        EnsureError: there are fewer bits than values, or fewer values than bits that are set.
+        EnsureError: the mask has fewer bits than there are values, or more bits are set than values are stored.
     """
     coded.ensure_version()
     output = coded.output

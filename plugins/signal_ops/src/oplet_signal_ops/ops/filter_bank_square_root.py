@@ -41,7 +41,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def rounded_roots(values: Array) -> Array:
-    """Return the square roots of uint64 values, rounded to the nearest integer."""
+    """Return the square roots of uint64 values, rounded to nearest."""
     # The root of a double is one too large or too small where values have more than 53 bits.
     roots = np.minimum(np.sqrt(values.astype(np.float64)), 0xFFFFFFFF).astype(np.uint64)
     roots -= roots * roots > values

@@ -54,7 +54,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def table_gains(noise: Array, table: Array) -> Array:
-    """Return gains, uint64, for noise estimates: a quadratic polynomial of the mantissa, with coefficients by the leading bit."""
+    """Return gains, uint64, for noise estimates: a quadratic of the mantissa, with coefficients in `table` by the leading bit."""
     bits = np.frexp(noise.astype(np.float64))[1]
     piece = np.maximum(4 * bits - 6, 0)
     fraction = (((noise.astype(np.int64) << 11) >> bits) & 0x3FF).astype(np.int32)

@@ -14,7 +14,7 @@ def check(condition: object, message: str) -> None:
     """Fail the test unless `condition` holds.
 
     Raises:
-        AssertionError: it does not.
+        AssertionError: the condition is false.
     """
     if not condition:
         raise AssertionError(message)

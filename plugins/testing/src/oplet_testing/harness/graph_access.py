@@ -51,7 +51,7 @@ def graph_inputs(interpreter: Interpreter) -> list[Tensor]:
 
 
 def node_state(interpreter: Interpreter) -> list[Any]:
-    """Return for each node what its `prepare` decides: types and shapes of its outputs and of its temporaries."""
+    """Return what each node's `prepare` decided: types and shapes of its outputs and temporaries."""
     return [
         ([(t.type.name, t.shape) for t in node.outputs], [(t.type.name, t.shape) for t in node.temporaries])
         for node in plan(interpreter)
@@ -59,7 +59,7 @@ def node_state(interpreter: Interpreter) -> list[Any]:
 
 
 def writeable_arrays(interpreter: Interpreter) -> list[NDArray[Any]]:
-    """Return the arrays that the inputs and the nodes' outputs have at present, except constants and arrays of objects."""
+    """Return the current arrays of the inputs and of the nodes' outputs, except constants and arrays of objects."""
     tensors = [*graph_inputs(interpreter), *(t for node in plan(interpreter) for t in node.outputs)]
     return [t.data for t in tensors if t.has_data and t.data.flags.writeable and not t.data.dtype.hasobject]
 

@@ -26,10 +26,10 @@ def allocate(interpreter: Interpreter, values: Values) -> None:
 
 
 def feed(interpreter: Interpreter, values: Values) -> None:
-    """Set the inputs.
+    """Set the interpreter's inputs to these values, in order.
 
     Raises:
-        AssertionError: there are not as many values as inputs.
+        AssertionError: the number of values is not that of the inputs.
     """
     details = interpreter.get_input_details()
     check(len(details) == len(values), f"the model has {len(details)} inputs, the contract names {len(values)}")
@@ -47,5 +47,5 @@ def run(interpreter: Interpreter, values: Values) -> list[NDArray[Any]]:
 
 
 def answers(interpreter: Interpreter) -> list[NDArray[Any]]:
-    """Return copies of the interpreter's outputs, in order."""
+    """Return copies of the interpreter's outputs, in the model's order."""
     return [interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()]

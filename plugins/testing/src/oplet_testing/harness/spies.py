@@ -105,7 +105,7 @@ class RegistrationSpy:
 
 
 class SpyResolver(RegistrationSpy, OpResolver):
-    """A resolver that wraps another one: it returns that one's registrations, each with a spy's `spy_on` applied."""
+    """A resolver that wraps another one, and returns its registrations, each wrapped by `spy_on`."""
 
     def __init__(self, inner: OpResolver, fail_in: str = "") -> None:
         super().__init__(fail_in)

@@ -20,11 +20,11 @@ _SCRATCH = 320
 
 
 class Merges:
-    """The vocabulary and merge scores of one BPE model.
+    """A BPE tokenizer: vocabulary and merge scores of a sentencepiece model.
 
     Args:
         model: the model.
-        own: matches the pieces that the user defined, which are never merged; None if there are none.
+        own: a pattern of the user-defined pieces, which are never merged; None if there are none.
     """
 
     def __init__(self, model: Model, own: re.Pattern[bytes] | None) -> None:

@@ -31,17 +31,17 @@ class Kind(IntEnum):
 
 
 class Settings:
-    """Fields of a message of sentencepiece_model.proto (a NormalizerSpec or TrainerSpec), by field number, read with the proto's defaults."""
+    """A message of sentencepiece_model.proto (NormalizerSpec or TrainerSpec), whose fields are read by number."""
 
     def __init__(self, parts: Iterable[bytes]) -> None:
         self._fields = {number: value for part in parts for number, value in fields(part)}
 
     def integer(self, number: int, default: int) -> int:
-        """Read an integer or Boolean field; missing gives the default."""
+        """Return an integer or Boolean field; `default` if the field is missing."""
         return integer(self._fields[number]) if number in self._fields else default
 
     def text(self, number: int, default: bytes) -> bytes:
-        """Read a string field as bytes; missing or empty gives the default."""
+        """Return a string field as bytes; `default` if the field is missing or empty."""
         return text(self._fields.get(number, b"")) or default
 
     def has(self, number: int) -> bool:
@@ -53,21 +53,21 @@ class Model:
     """A parsed sentencepiece ModelProto.
 
     Args:
-        proto: its bytes.
+        proto: the serialized ModelProto.
 
     Attributes:
         pieces: the pieces, by id.
         scores: the score of each piece, by id, rounded to float32.
         kinds: the `Kind` of each piece, by id.
-        ordinary: by piece, the ids of normal, user-defined and unused pieces.
-        reserved: by piece, the ids of all others: unknown, control and byte pieces.
+        ordinary: the ids of normal, user-defined and unused pieces, by piece.
+        reserved: the ids of unknown, control and byte pieces, by piece.
         unknown: the id of the unknown piece.
-        merges: whether it is a BPE model; else it is a unigram model.
+        merges: whether it is a BPE model; otherwise it is a unigram model.
         byte_fallback: whether unknown characters become pieces of single bytes.
-        trainer, normalizer: the settings in its messages TrainerSpec and NormalizerSpec.
+        trainer, normalizer: the messages TrainerSpec and NormalizerSpec.
 
     Raises:
-        EnsureError: the bytes are damaged, or a model of a kind that is not served.
+        EnsureError: the bytes are damaged, or the model is neither BPE nor unigram.
     """
 
     def __init__(self, proto: bytes) -> None:
@@ -99,7 +99,7 @@ class Model:
         )
 
     def number(self, piece: bytes) -> int:
-        """Return the id of a piece, or the unknown piece's id."""
+        """Return the id of a piece; the unknown piece's id if the model does not have the piece."""
         return self.reserved.get(piece, self.ordinary.get(piece, self.unknown))
 
     def byte(self, number: int) -> int:

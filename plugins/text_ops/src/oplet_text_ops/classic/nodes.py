@@ -14,10 +14,10 @@ __all__ = ["check_flags", "cut_all", "prepare_cutting", "processor_of", "read_fl
 
 
 def prepare_cutting(node: Node) -> None:
-    """Check the inputs of a tokenizing op.
+    """Check the inputs of a sentencepiece tokenizing op.
 
     Raises:
-        EnsureError: an input has another type or shape than TensorFlow Text gives it.
+        EnsureError: an input has a wrong type or shape, or the option `return_nbest` is set.
     """
     model, texts, nbest, _, *flags = node.inputs
     ensure_type(model, TensorType.RESOURCE)
@@ -31,7 +31,7 @@ def check_flags(flags: Sequence[Tensor]) -> None:
     """Raise an error unless each flag tensor is a single Boolean.
 
     Raises:
-        EnsureError: one of them is not.
+        EnsureError: a flag is not a single Boolean.
     """
     for flag in flags:
         ensure_type(flag, TensorType.BOOL)
@@ -39,12 +39,12 @@ def check_flags(flags: Sequence[Tensor]) -> None:
 
 
 def read_flags(flags: Sequence[Tensor]) -> Ends:
-    """Read the flags: add begin-of-sentence, add end-of-sentence, reverse."""
+    """Return the values of the three flag tensors: add begin-of-sentence, add end-of-sentence, reverse."""
     return Ends(*(bool(flag.data.item()) for flag in flags))
 
 
 def processor_of(node: Node) -> Processor:
-    """Return the sentencepiece model in the first input, which a SentencepieceOp put there.
+    """Return the sentencepiece model that the first input, written by a SentencepieceOp, holds.
 
     Raises:
         EnsureError: the input holds something else.
@@ -56,10 +56,10 @@ def processor_of(node: Node) -> Processor:
 
 
 def cut_all(node: Node) -> list[list[Piece]]:
-    """Tokenize each text of the node's input.
+    """Tokenize each text of a node's second input; return the pieces of each.
 
     Raises:
-        EnsureError: sampling is asked for.
+        EnsureError: the input `nbest` requests sampling.
     """
     _, texts, nbest, _, *flags = node.inputs
     processor, ends = processor_of(node), read_flags(flags)

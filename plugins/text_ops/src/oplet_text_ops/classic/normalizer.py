@@ -31,7 +31,7 @@ _PLACE = 12
 
 
 class Normalizer:
-    """The normalization rules of one model."""
+    """The text normalization of one sentencepiece model."""
 
     def __init__(self, model: Model) -> None:
         rules = model.normalizer
@@ -53,7 +53,7 @@ class Normalizer:
         self.own = re.compile(b"|".join(map(re.escape, reversed(own)))) if own else None
 
     def text(self, text: bytes) -> tuple[bytes, list[int]]:
-        """Normalize a text; return it, and for each byte and the end its offset in the original."""
+        """Normalize a text; return the result, and for each of its bytes, and for its end, the offset in the original text."""
         at = 0
         if self._merge:
             while at < len(text):

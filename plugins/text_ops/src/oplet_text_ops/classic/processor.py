@@ -58,7 +58,7 @@ class Processor:
         self._cutter = Merges(model, self._normalizer.own) if model.merges else Unigrams(model)
 
     def pieces(self, text: bytes, ends: Ends, meter: StringMeter) -> list[Piece]:
-        """Tokenize a text; the pieces are counted."""
+        """Tokenize a text into pieces; `meter` charges their memory."""
         model = self._model
         meter.read(_SLOW + len(text))
         meter.add(_ROW, 0)
@@ -89,7 +89,7 @@ class Processor:
         return self._with_ends(found, ends)
 
     def text(self, pieces: Sequence[tuple[bytes, int]], ends: Ends, meter: StringMeter) -> bytes:
-        """Detokenize (piece, id) pairs to a text, which is counted as it grows."""
+        """Detokenize (piece, id) pairs to a text; `meter` charges its memory."""
         model = self._model
         meter.hold(_PIECE * len(pieces))
         spaces = any(model.normalizer.integer(number, 1) for number in (3, 4))
@@ -112,7 +112,7 @@ class Processor:
         return bytes(made + _characters(bytes(waiting)))
 
     def piece(self, number: int) -> bytes:
-        """Return the piece of an id; raise if it is out of range.
+        """Return the piece with this id.
 
         Raises:
             EnsureError: no piece has that id.
@@ -125,7 +125,7 @@ class Processor:
         return pieces[number]
 
     def number(self, piece: bytes) -> int:
-        """Return the id of a piece, or the unknown piece's id."""
+        """Return the id of a piece; the unknown piece's id if the model does not have the piece."""
         return self._model.number(piece)
 
     def _with_ends(self, pieces: list[Piece], ends: Ends) -> list[Piece]:

@@ -23,12 +23,12 @@ _ENTRY, _SCRATCH = 64, 240
 
 
 def character_length(text: bytes, at: int) -> int:
-    """Return the byte length of the character at `at`, by its first byte, within the text."""
+    """Return the byte length of the UTF-8 character at `at`, as its first byte tells, but not beyond the end of the text."""
     return min(_LENGTHS[text[at] >> 4], len(text) - at)
 
 
 class Unigrams:
-    """The vocabulary and scores of one unigram model."""
+    """A unigram tokenizer: vocabulary and scores of a sentencepiece model."""
 
     def __init__(self, model: Model) -> None:
         self._unknown = model.unknown
@@ -54,7 +54,7 @@ class Unigrams:
         }
 
     def cut(self, text: bytes) -> list[tuple[bytes, int]]:
-        """Tokenize a text by the best path; return (piece, id) pairs."""
+        """Tokenize a text by the path of the highest score; return (piece, id) pairs."""
         known, scores, size = self._known, self._scores, len(text)
         charge(_SCRATCH * size)
         best, starts, numbers = array("f", bytes(4 * (size + 1))), [-1] * (size + 1), [-1] * (size + 1)

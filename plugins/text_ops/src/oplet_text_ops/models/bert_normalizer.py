@@ -27,7 +27,7 @@ _MADE = 48
 
 
 class Normalized(NamedTuple):
-    """Normalized texts, and for each byte and the end its offset in the original text; `counts`: how many offsets per text."""
+    """Normalized texts, and the offset in the original of each byte and the end; `counts`: the number of offsets per text."""
 
     texts: list[bytes]
     offsets: Array
@@ -35,7 +35,7 @@ class Normalized(NamedTuple):
 
 
 class BertNormalizer:
-    """Replaces code points by the model's replacement texts. Invalid UTF-8 bytes stay.
+    """Normalizes texts for BERT: code points are replaced by the model's texts. Invalid UTF-8 bytes stay.
 
     Args:
         buffer: the FlatBuffer of the model.
@@ -81,7 +81,7 @@ class BertNormalizer:
         return table.tobytes()
 
     def normalize(self, texts: Sequence[bytes], offsets: bool) -> Normalized:
-        """Normalize texts; with `offsets`, also return the source offset of each byte."""
+        """Normalize texts; with `offsets`, also return the offset of each byte in the original."""
         table = self._bytes
         if table is None:
             return self._replaced(texts, offsets)

@@ -24,10 +24,10 @@ _SCRATCH, _TOKEN, _SLOW = 48, 160, 64
 
 
 def cut(model: WordpieceModel, text: bytes, meter: StringMeter) -> list[Piece]:
-    """Tokenize a text, or a single word if the model is not end-to-end.
+    """Tokenize a text, or a single word if the model is not end-to-end, by the linear-time WordPiece algorithm.
 
     Raises:
-        EnsureError: the failure links lead in a circle, or tokens are longer than their text.
+        EnsureError: the model is damaged: failure links form a cycle, or tokens are longer than their text.
     """
     whole = _Cut(model, text, meter)
     return whole.pieces(characters(text)) if model.end_to_end else whole.word()

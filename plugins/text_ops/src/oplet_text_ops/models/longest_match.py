@@ -37,7 +37,7 @@ class _Runs(NamedTuple):
 
 
 def cut_all(model: WordpieceModel, texts: Sequence[bytes]) -> Columns:
-    """Tokenize texts, or single words if the model is not end-to-end."""
+    """Tokenize texts, or single words if the model is not end-to-end, by longest match, many words at a time."""
     if model.across_spaces or model.longest < _CHARACTER:
         meter = StringMeter()
         return _columns([cut(model, text, meter) for text in texts])

@@ -20,7 +20,7 @@ _MOST_WORDS, _MOST_BYTES = 1 << 17, 1 << 24
 
 
 class Columns(NamedTuple):
-    """The tokens of several strings, in order: text, vocabulary id, start and end as byte offsets in the string.
+    """The tokens of several strings as arrays: text, vocabulary id, start and end (byte offsets in the string).
 
     `counts` has the number of tokens per string. The texts are a list, or an array of objects where there may be many.
     """
@@ -36,7 +36,7 @@ class WordCache:
     """A cache of tokenized words.
 
     Args:
-        cut: tokenizes words: returns the tokens of each.
+        cut: the function that tokenizes words and returns their tokens.
     """
 
     def __init__(self, cut: Callable[[Sequence[bytes]], Columns]) -> None:
@@ -77,7 +77,7 @@ class WordCache:
         Args:
             words: the words of all strings.
             places: the byte offset of each word in its string.
-            rows: row splits: string i has the words from rows[i] up to rows[i + 1].
+            rows: row splits: string i has the words rows[i] .. rows[i + 1] - 1.
         """
         if len(self._known) > _MOST_WORDS or self._nbytes > _MOST_BYTES:
             self._empty()
@@ -97,7 +97,7 @@ class WordCache:
 
 
 def joined_columns(columns: Sequence[Columns]) -> tuple[Array, Array, Array, Array, Array]:
-    """Concatenate columns: texts, ids, starts, ends, and row splits in place of the counts."""
+    """Concatenate the tokens of several batches: return texts, ids, starts, ends, and row splits in place of the counts."""
     if not columns:
         none = np.zeros(0, np.int64)
         return np.zeros(0, object), none, none, none, np.zeros(1, np.int64)

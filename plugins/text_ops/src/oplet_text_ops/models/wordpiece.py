@@ -20,16 +20,16 @@ NO_LINK = 0xFFFFFFFF
 
 
 class WordpieceModel:
-    """A WordPiece vocabulary as stored in the config.
+    """A WordPiece vocabulary as stored in a FastWordpieceTokenizer's config.
 
     Args:
         buffer: the FlatBuffer of the config.
 
     Attributes:
-        trie: maps the bytes of a token to its code: bit 30 is set for a suffix, then 22 bits of id, 8 bits of length less one.
-        links: by node, its failure link: the node to go on from when there is no child for the next byte.
-        pops: by node, the part of `pool` with the codes of the tokens to emit when its failure link is followed: 24 bits of
-            start, 8 bits of length less one.
+        trie: maps the bytes of a token to its code: bit 30 is set for a suffix, then 22 bits of id and 8 bits of length - 1.
+        links: the failure link of each node: the node to continue from when there is no child for the next byte.
+        pops: the slice of `pool` with the tokens to emit when a node's failure link is followed, for each node: 24 bits of start
+            and 8 bits of length - 1.
         pool: the codes of the tokens that `pops` refers to.
         suffix_root: the node that the suffix indicator leads to.
         punctuation_end: the node that the failure links of punctuation marks lead to; it stands for the end of the word.
@@ -40,7 +40,7 @@ class WordpieceModel:
         unknown_token: the text of the unknown token.
         end_to_end: whether inputs are texts, to be split at white space and punctuation; single words otherwise.
         across_spaces: whether tokens contain white space, so that texts must not be split there before they are tokenized.
-        texts: a cache of token texts: by twice a token's code, plus one for a token that follows another one of its word.
+        texts: a cache of token texts; the key is twice a token's code, plus one for a token that is not the first of its word.
         plain_suffix: whether the suffix indicator can occur within a word of a text.
     """
 

@@ -54,7 +54,8 @@ class WhiteSpace:
 
         Args:
             joined: the strings.
-            overlap: whether a word includes the white space character behind it but for its last byte, as WhitespaceTokenizer does.
+            overlap: whether a word includes all but the last byte of the white space character after it, as in
+                WhitespaceTokenizer.
         """
         data = joined.data
         parted, more = self._parted(data)

@@ -45,7 +45,7 @@ class Tokenizer:
         self._spaces = WhiteSpace(white_space_bits())
 
     def tokenize(self, texts: Sequence[bytes]) -> Columns:
-        """Tokenize the texts."""
+        """Tokenize the texts; return their tokens as arrays."""
         if self._model.end_to_end and not self._model.across_spaces:
             return self._words.tokens(*self._spaces.words(Joined(texts)))
         count = len(texts)

@@ -70,7 +70,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 
 def words_of(text: bytes) -> list[bytes]:
-    """Return the words of a text."""
+    """Split a UTF-8 text at white space; return the words."""
     try:
         decoded = text.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:

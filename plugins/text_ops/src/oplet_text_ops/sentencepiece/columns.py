@@ -25,13 +25,13 @@ Ints = NDArray[np.int32]
 
 
 class Cuts(NamedTuple):
-    """Tokenized words: the pieces of each.
+    """Tokenized words, as arrays.
 
     Attributes:
         codes: the ids of the pieces of all words, one word after the other.
-        counts: how many pieces each word has; -1 for a word that pieces cannot make up.
-        scores: the sum of each word's scores.
-        gaps: for each word, the least difference between the best and the second-best score, over the ends of its pieces.
+        counts: the number of pieces of each word; -1 for a word that cannot be tokenized.
+        scores: the score of each word: the sum of its pieces' scores.
+        gaps: the smallest margin of each word: best minus second-best score at the end of any of its pieces.
     """
 
     codes: Ints
@@ -50,7 +50,7 @@ class _Columns(NamedTuple):
 
 
 def cut_words(pieces: Pieces, words: Sequence[bytes], scores: NDArray[np.float64]) -> Cuts:
-    """Find the best paths through non-empty words.
+    """Tokenize non-empty words into the pieces of the highest total score (Viterbi), many words at a time.
 
     Args:
         pieces: the vocabulary, in which no piece may have the id of unknown bytes.

@@ -75,9 +75,9 @@ class Encoder:
 
         Args:
             texts: UTF-8, or any bytes.
-            first: whether the id of the beginning is put before those of each text.
-            last: whether the id of the end is put behind those of each text.
-            reverse: whether the ids of each text are in reverse order, that of the end first.
+            first: whether to begin each text with the begin-of-sentence id.
+            last: whether to end each text with the end-of-sentence id.
+            reverse: whether to reverse the ids of each text, those added included.
         """
         meter, columns = StringMeter(), [(np.empty(0, np.int32), np.empty(0, np.int64))]
         for part in parts(texts, _SCRATCH, _AT_ONCE):

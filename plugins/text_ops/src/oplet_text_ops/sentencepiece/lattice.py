@@ -42,12 +42,12 @@ class Pieces(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A tokenized word: ids, score sum, and the gap to the second-best path.
+    """A tokenized word.
 
     Attributes:
-        codes: the ids of the pieces; None where pieces cannot make up the word.
-        score: the sum of their scores.
-        gap: the least difference between the best and the second-best score, over the ends of the pieces.
+        codes: the ids of the pieces; None if the word cannot be tokenized.
+        score: the sum of the pieces' scores.
+        gap: the smallest margin: best minus second-best score at the end of any piece.
     """
 
     codes: list[int] | None
@@ -56,12 +56,12 @@ class Cut(NamedTuple):
 
 
 def best_path(pieces: Pieces, text: bytes) -> list[int]:
-    """Return the ids on the best path, runs of unknown bytes as one; empty if there is no path."""
+    """Return the ids on the path of the highest score through a text, runs of unknown bytes as one; empty if there is no path."""
     return list(_cut(pieces, text, rounded=True).codes or ())
 
 
 def cut_word(pieces: Pieces, word: bytes) -> Cut:
-    """Tokenize a word with unrounded score sums; report the gap to the second-best path."""
+    """Tokenize a word, with scores summed in double precision, and the margin to the second-best path."""
     return _cut(pieces, word, rounded=False)
 
 

@@ -35,12 +35,12 @@ _TOGETHER, _AT_ONCE = 160, 1 << 16
 
 
 class Spaces(NamedTuple):
-    """How spaces are treated: prefix added, runs merged, escaped as U+2581.
+    """The options for spaces in normalized texts.
 
     Attributes:
         prefix: a space is put before each text.
         merge: spaces in a row become one, and those at the end none.
-        escape: each is written as U+2581.
+        escape: each space is written as U+2581.
     """
 
     prefix: bool
@@ -49,12 +49,12 @@ class Spaces(NamedTuple):
 
 
 class Normalizer:
-    """The normalization rules of one model.
+    """The text normalization of one sentencepiece model.
 
     Args:
-        trie: the prefixes that are replaced; their values are byte offsets in `replacements`.
+        trie: the strings that are replaced; their values are byte offsets in `replacements`.
         replacements: the texts that replace them, each ended by a zero byte.
-        spaces: what is done with spaces.
+        spaces: the options for spaces.
     """
 
     def __init__(self, trie: PieceTrie, replacements: bytes, spaces: Spaces) -> None:
@@ -68,7 +68,7 @@ class Normalizer:
         self.by_words = all(spaces) and (trie.empty or not trie.has_key_with(0x20))
 
     def text(self, text: bytes) -> bytes:
-        """Normalize a whole text."""
+        """Normalize a whole text; return it."""
         if not text:
             return text
         prefix, merge, escape = self.spaces
@@ -81,11 +81,10 @@ class Normalizer:
         return text.translate(_SAME_SPACES).replace(b" ", SPACE) if escape else text
 
     def words(self, words: Sequence[bytes]) -> list[bytes | list[bytes] | None]:
-        """Normalize words (what stands between two spaces) to words with a leading space; a list if one becomes several, None if
-        not possible.
+        """Normalize words (texts between two spaces) one by one; return words with a leading space.
 
-        A list holds no or several words; None means that words must be normalized together, as a match crosses their border. Only
-        for models of which `by_words` is true.
+        A word may become a list of none or several words, or None if it must be normalized together with its neighbours, as a
+        match crosses their border. Only for models whose `by_words` is true.
         """
         meter = StringMeter()
         meter.add(sum(map(len, words)) + len(SPACE) * len(words), len(words))

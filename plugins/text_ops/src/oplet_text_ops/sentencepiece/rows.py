@@ -12,7 +12,7 @@ Ints = NDArray[np.int64]
 
 
 def joined(codes: Codes, starts: Ints, counts: Ints, rows: Ints, count: int, unknown: int) -> tuple[Codes, Ints]:
-    """Concatenate slices of ids; return them and the number of ids per row.
+    """Concatenate slices of an array of ids; return the ids and their number per row.
 
     Args:
         codes: the ids that are sliced.
@@ -20,7 +20,7 @@ def joined(codes: Codes, starts: Ints, counts: Ints, rows: Ints, count: int, unk
         counts: the length of each slice.
         rows: the row of each slice, ascending.
         count: the number of rows.
-        unknown: the id of unknown text; several of it next to each other in a row become one.
+        unknown: the id of unknown text; consecutive ones in a row are merged.
     """
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
@@ -37,7 +37,7 @@ def joined(codes: Codes, starts: Ints, counts: Ints, rows: Ints, count: int, unk
 
 
 def with_ends(codes: Codes, sizes: Ints, first: int | None, last: int | None, reverse: bool) -> tuple[Codes, Ints]:
-    """Add a begin and an end id to each row, if given; then reverse each row, if `reverse`."""
+    """Add a begin and an end id to each row, unless they are None; then reverse each row if `reverse`; return ids and sizes."""
     added = (first is not None) + (last is not None)
     if not added and not reverse:
         return codes, sizes

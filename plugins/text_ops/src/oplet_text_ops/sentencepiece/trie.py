@@ -26,17 +26,17 @@ _OFTEN = 0xFFFF
 
 
 class PieceTrie:
-    """A trie in which a key is matched by steps through three arrays.
+    """A trie of keys with values, stored as three arrays with an element per node.
 
-    From a node, a byte leads to `base[node] ^ byte`, and that is a child if its `label` is the byte; its `value` is that of the key
-    which ends there, or -1. Nodes behind the last one have no label that is a byte, so that every step stays within the arrays.
+    The child of a node by a byte is `base[node] ^ byte`, if the `label` there is the byte; `value` is the value of the key that
+    ends at a node, or -1. The arrays are padded with nodes without a valid label, so that every step stays within them.
 
     Args:
         units: the double array, of uint32.
-        values: a key with this value or a higher one counts as no key; None if all count.
+        values: the limit of values: keys with this value or a higher one are ignored; None for no limit.
 
     Raises:
-        EnsureError: the units refer to each other in a circle.
+        EnsureError: the units form a cycle.
     """
 
     def __init__(self, units: NDArray[np.uint32], values: int | None = None) -> None:
@@ -86,7 +86,7 @@ class PieceTrie:
         """Match keys at many positions at once: yield key length, indices of the matching positions, and values.
 
         Args:
-            text: the bytes of all texts, as numbers, with 256 behind each text.
+            text: the bytes of all texts, as numbers, with the terminator 256 after each text.
             at: the positions in `text` at which keys may begin.
         """
         numbers, node, length = np.arange(len(at), dtype=np.int32), np.zeros(1, np.int32), 0
@@ -117,7 +117,7 @@ class PieceTrie:
         return children
 
     def levels(self, nodes: Nodes, labels: tuple[int, int] = (0, 255)) -> Iterator[Nodes]:
-        """Yield the nodes, their children, the children's children and so on, along labels in the given range."""
+        """Yield the nodes, their children, the children's children and so on, along bytes from `labels[0]` to `labels[1]`."""
         total = 0
         for _ in range(_LONGEST):
             if not len(nodes):
@@ -131,7 +131,7 @@ class PieceTrie:
         ensure(False, "a trie of its sentencepiece model goes in a circle; convert the model again.")
 
     def has_key_of(self, first: int, last: int) -> bool:
-        """Return whether some key consists only of bytes in this range."""
+        """Return whether some key consists only of bytes from `first` to `last`."""
         return any((self.value[nodes] >= 0).any() for nodes in self.levels(self._root(), (first, last)))
 
     def has_key_with(self, byte: int) -> bool:
@@ -139,10 +139,7 @@ class PieceTrie:
         return any(len(self.child(nodes, byte)) for nodes in self.levels(self._root()))
 
     def parts_at_spaces(self) -> bool:
-        """Return whether no key crosses the start of a space, so that texts can be split before each run of spaces.
-
-        A key may have spaces in front, but none behind anything else.
-        """
+        """Return whether texts can be split before each run of spaces, as spaces occur in keys only at the beginning."""
         runs, behind = self._root(), []
         for _ in range(_LONGEST):
             if not len(runs):
@@ -172,7 +169,7 @@ class PieceTrie:
 
 
 def together(words: Sequence[bytes], lengths: NDArray[np.int64]) -> tuple[Nodes, NDArray[np.int64]]:
-    """Concatenate words, each followed by the terminator 256; return them and each word's start."""
+    """Concatenate words, each followed by the terminator 256; return the bytes as numbers, and each word's start."""
     text = np.frombuffer(b"\0".join(words) + b"\0", np.uint8).astype(np.int32)
     ends = np.cumsum(lengths + 1)
     text[ends - 1] = 256

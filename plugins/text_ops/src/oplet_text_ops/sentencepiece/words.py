@@ -36,7 +36,7 @@ class Words:
 
     Args:
         pieces: the vocabulary.
-        split: normalizes words (what is between two spaces): to one word each, or a list of none or several, or None for a word
+        split: normalizes words (texts between two spaces), each to one word, to a list of none or several, or to None for a word
             that cannot be tokenized by itself.
     """
 
@@ -47,9 +47,9 @@ class Words:
         self._forget()
 
     def numbers(self, words: Sequence[bytes]) -> Ints:
-        """Tokenize words that the cache does not have; return each word's index in `starts`, `counts` and the other tables.
+        """Tokenize words that the cache lacks; return each word's index in its tables (`starts`, `counts` and others).
 
-        The index is -1 where a text with that word has to be tokenized whole. The next call may number the words anew.
+        The index is -1 for a word whose text must be tokenized as a whole. Indices are valid until the next call.
         """
         if len(self._numbers) > _KEPT_WORDS or len(self.codes) > _KEPT_CODES:
             self._forget()
@@ -60,10 +60,10 @@ class Words:
         return np.fromiter(map(numbers.__getitem__, words), np.int64, len(words))
 
     def settled(self, numbers: Ints, texts: Ints, count: int) -> NDArray[np.bool_]:
-        """Return for each of `count` texts whether tokenizing word by word gives the same result as the whole text.
+        """Return for each of `count` texts whether tokenizing it word by word surely gives the same as tokenizing it whole.
 
         Args:
-            numbers: the entry numbers of all texts' words.
+            numbers: the indices of all texts' words, from `numbers`.
             texts: the index of each word's text, ascending.
         """
         good = np.ones(count, bool)

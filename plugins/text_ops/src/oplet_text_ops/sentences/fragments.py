@@ -31,12 +31,12 @@ _WINDOW, _MOST = 1 << 16, 64
 
 
 class Fragment(NamedTuple):
-    """A fragment of a document: start, end, properties.
+    """A fragment of a document, which ends where a sentence may end.
 
     Attributes:
         start: the offset of its first byte in the document.
         end: the offset of the byte behind its last one.
-        properties: the sum of 1 (it ends with terminal punctuation), 2 (with more than one mark) and 4 (with a closing bracket).
+        properties: a sum of flags: 1 (it ends with terminal punctuation), 2 (with several marks), 4 (with a closing bracket).
         terminal: the offset in the document of its terminal punctuation; -1 where it has none.
     """
 

@@ -27,7 +27,7 @@ _OFTEN = 1023
 class DoubleArray:
     """A double-array trie that is walked byte by byte.
 
-    Nodes are numbers, the root is 0. A step that leads outside of the array finds no child, so that no array of units is refused.
+    Nodes are numbers, the root is 0. A step that leads outside of the array finds no child, so that any array is valid.
 
     Args:
         units: the double array, of uint32.
@@ -73,13 +73,13 @@ class DoubleArray:
         return units[leaf] & 0x7FFFFFFF if unit & 0x100 and leaf < len(units) else -1
 
     def bases(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return each node's base: base XOR label is the child by that label."""
+        """Return each node's base: the child by a byte is base XOR byte."""
         units = self.array[nodes].astype(np.int64)
         found: NDArray[np.int64] = nodes ^ (units >> 10 << ((units & 0x200) >> 6))
         return found
 
     def steps(self, nodes: NDArray[np.int64], labels: NDArray[Any] | int) -> NDArray[np.int64]:
-        """Return each node's child by its label (or one label for all); -1 if there is none."""
+        """Return each node's child by its byte in `labels` (or one byte for all); -1 if there is none."""
         children = self.bases(nodes) ^ labels
         units = self.array[np.minimum(children, len(self.array) - 1)]
         there = (children < len(self.array)) & (units & 0x800000FF == labels)
@@ -93,9 +93,9 @@ class DoubleArray:
         return np.where(there, values, -1)
 
     def has_before(self, keys: Sequence[bytes]) -> bool:
-        """Return whether some node reachable from the root (itself included) continues with one of the keys.
+        """Return whether the bytes of one of the keys lead on from any node that is reachable from the root (itself included).
 
-        Returns True as well if finding out would take long.
+        The result is also True if the search would take too long.
         """
         everywhere = np.arange(len(self.array))
         bases = self.bases(everywhere)
@@ -130,7 +130,7 @@ class DoubleArray:
         return False
 
     def prefixes(self, text: bytes, start: int = 0, node: int = 0) -> Iterator[tuple[int, int]]:
-        """Yield (value, position behind it) of each key that matches `text` at `start`, shortest first; `node` 0 is the trie's root."""
+        """Yield (value, end) of each key that matches `text` at `start`, shortest first, beginning at `node` (0 is the root)."""
         for end in range(start, len(text)):
             node = self.step(node, text[end])
             if node < 0:

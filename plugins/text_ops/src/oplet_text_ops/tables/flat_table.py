@@ -23,11 +23,11 @@ class FlatTable:
 
     Args:
         buffer: the whole FlatBuffer.
-        what: what the bytes are, for messages: "the vocabulary".
-        at: where the table begins; the root table where it is left out.
+        what: the name of the buffer in error messages, such as "the vocabulary".
+        at: the offset of the table; the root table by default.
 
     Raises:
-        EnsureError: an offset or a length leads outside of the buffer, here and in each method.
+        EnsureError: an offset or length leads outside of the buffer; each method raises this, too.
     """
 
     def __init__(self, buffer: bytes, what: str, at: int | None = None) -> None:
@@ -59,7 +59,7 @@ class FlatTable:
         return self._string(self._target(field)) if self.has(field) else b""
 
     def strings(self, field: int) -> list[bytes]:
-        """Return a vector of strings as bytes; their total length is bounded by the buffer's, as they may alias."""
+        """Return a vector of strings as a list of bytes; their total length is limited to the buffer's, as they may overlap."""
         if not self.has(field):
             return []
         start, count = self._extent(self._target(field), 4)

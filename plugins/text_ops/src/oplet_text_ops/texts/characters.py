@@ -43,7 +43,7 @@ class _Newer(NamedTuple):
 
 @lru_cache(maxsize=1)
 def newer() -> _Newer:
-    """Return the data of the characters that a supported Python may not have."""
+    """Return Unicode data of characters that are newer than the Unicode version of some supported Python."""
     found = table()
     parts = str(found["parts"]).split("\n")
     sides: tuple[dict[str, str], dict[str, str]] = ({}, {})
@@ -68,12 +68,12 @@ def _bounds() -> list[int]:
 
 
 def assigned(character: str) -> bool:
-    """Return whether Unicode 16 has the character."""
+    """Return whether the character is assigned in Unicode 16."""
     return bool(bisect_right(_bounds(), ord(character)) & 1)
 
 
 def decomposition(character: str, compatible: bool) -> str:
-    """Return the full decomposition of a character, itself if it has none."""
+    """Return the full decomposition of a character, compatibility (NFKD) or canonical (NFD); itself if it has none."""
     found = newer()
     own = (found.compatible if compatible else found.canonical).get(character)
     if own is not None:
@@ -91,7 +91,7 @@ def combining_class(character: str) -> int:
 
 
 def pair(first: str, second: str) -> str:
-    """Return the composition of two characters; "" if there is none."""
+    """Return the canonical composition of two characters; "" if there is none."""
     own = newer().pairs.get(first + second)
     if own is not None:
         return own
@@ -116,9 +116,9 @@ def _run_patterns(compatible: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def find_run(text: str, start: int, end: int, compatible: bool) -> re.Match[str] | None:
-    """Find the first whole run of at least `LONG` characters that decompose into combining marks only, which starts at or behind `start`.
+    """Find the first whole run, from `start` on, of at least `LONG` characters that decompose into combining marks only.
 
-    Few texts have one, so that a part of the characters is looked at first.
+    Few texts have one, so that first only every few characters are looked at.
     """
     runs, sampled = _run_patterns(compatible)
     found = sampled.search(text[start:end:_STRIDE])
@@ -127,7 +127,7 @@ def find_run(text: str, start: int, end: int, compatible: bool) -> re.Match[str]
 
 @lru_cache(maxsize=1 << 12)
 def begins(character: str) -> bool:
-    """Return whether a text can be cut before the character: it begins with a starter that is the second of no composition."""
+    """Return whether a text can be split before the character for normalization: it composes with nothing before it."""
     firsts = {decomposition(character, compatible)[0] for compatible in (False, True)}
     return not any(map(combining_class, firsts)) and firsts.isdisjoint(_seconds())
 

@@ -39,7 +39,7 @@ _SPACES = frozenset(WHITE_SPACES)
 
 @lru_cache(maxsize=1)
 def table() -> dict[str, Array]:
-    """Load the recorded arrays: ranges as [first, last], mappings as code points beside strings."""
+    """Return the Unicode data of the package by name: ranges as [first, last], mappings as arrays of code points and strings."""
     with (files("oplet_text_ops.tables") / "code_points.npz").open("rb") as file, np.load(file) as found:
         return {name: found[name] for name in found}
 
@@ -55,7 +55,7 @@ def white_space_bits() -> bytes:
 
 @lru_cache(maxsize=1)
 def kinds() -> NDArray[np.uint8]:
-    """Return the kind of each code point; the last element, for index -1 (invalid UTF-8), is `PLAIN`."""
+    """Return the kind (white space, punctuation, plain) of each code point; the last element, for index -1, is `PLAIN`."""
     found = np.full(0x110001, PLAIN, np.uint8)
     for first, last in table()["punctuation"].tolist():
         found[first : last + 1] = PUNCTUATION
@@ -64,14 +64,14 @@ def kinds() -> NDArray[np.uint8]:
 
 
 def scripts_of(points: Array) -> Array:
-    """Return the script of each code point, numbered as in ICU; -1 for what is no code point."""
+    """Return the script of each code point, numbered as in ICU (UScriptCode); -1 for numbers outside of Unicode."""
     return _in_ranges(points, "script_starts", "scripts")
 
 
 def word_scripts_of(points: Array) -> Array:
-    """Return a number for the script of each code point as TensorFlow Text parts words by it; -1 for what is no code point.
+    """Return a number for the script of each code point by which TensorFlow Text splits words; -1 for numbers outside of Unicode.
 
-    Its ICU is newer than TensorFlow's own, and numbers here are none of ICU's: the same ones are of the same script.
+    The numbers are not ICU's: equal numbers mean the same script. The data are those of TensorFlow Text's ICU, not TensorFlow's.
     """
     return _in_ranges(points, "word_script_starts", "word_scripts")
 
@@ -82,7 +82,7 @@ def _in_ranges(points: Array, starts: str, numbers: str) -> Array:
 
 
 def contains(ranges: str, points: Array) -> Array:
-    """Return a mask of the points that lie in the recorded ranges of that name."""
+    """Return a mask of the code points that lie in the ranges stored under this name in the package's Unicode data."""
     bounds = table()[ranges]
     place = np.searchsorted(bounds[:, 0], points, side="right") - 1
     inside: Array = (place >= 0) & (points <= bounds[np.maximum(place, 0), 1])

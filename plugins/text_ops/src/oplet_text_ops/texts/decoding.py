@@ -50,7 +50,7 @@ def bind_decoding(context: Context, node: Node) -> Thunk:
 
 
 def decode_all(texts: Sequence[bytes], read: Callable[[Sequence[bytes]], Decoded], errors: Errors) -> Decoded:
-    """Decode all strings, applying the error policy.
+    """Decode all strings by `read`, and apply the error policy.
 
     Raises:
         EnsureError: a string has an error, and the policy is 'strict'.

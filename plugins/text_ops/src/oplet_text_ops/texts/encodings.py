@@ -45,7 +45,9 @@ class Errors(NamedTuple):
     def apply(self, points: Array, what: str) -> tuple[Array, Array]:
         """Apply the policy: return the resulting code points, and a mask of the original ones that were kept.
 
-        `what` is the beginning of the error message.
+        Args:
+            points: the code points; negative for invalid bytes.
+            what: the beginning of the error message.
 
         Raises:
             EnsureError: the policy is 'strict', and a code point is no character.
@@ -60,10 +62,12 @@ class Errors(NamedTuple):
 
 
 def read_errors(node: Node, *, controls: bool) -> Errors:
-    """Read the node's options about errors; `controls` if the op has the option `replace_control_characters`.
+    """Read a node's error policy from its options.
+
+    `controls` tells whether the op has the option `replace_control_characters`.
 
     Raises:
-        EnsureError: an option is missing or has a value that TensorFlow refuses.
+        EnsureError: an option is missing or invalid.
     """
     options = options_of(node)
     policy = options.get("errors", "replace")
@@ -80,10 +84,10 @@ def read_errors(node: Node, *, controls: bool) -> Errors:
 
 
 def decoder(name: object) -> Callable[[Sequence[bytes]], Decoded]:
-    """Return the decoder of an encoding.
+    """Return the function that decodes strings of an encoding, such as "UTF-8".
 
     Raises:
-        EnsureError: the encoding is none of those that can be read here.
+        EnsureError: the encoding is not supported.
     """
     found = _DECODERS.get(_plain(name))
     ensure(
@@ -97,10 +101,10 @@ def decoder(name: object) -> Callable[[Sequence[bytes]], Decoded]:
 
 
 def encoder(name: object) -> Callable[[Array, Array], list[bytes]]:
-    """Return the encoder of an encoding: from code points and row splits to strings.
+    """Return the function that encodes code points, given with row splits, to strings of an encoding.
 
     Raises:
-        EnsureError: the encoding is none of those that TensorFlow writes.
+        EnsureError: the encoding is none that TensorFlow encodes to.
     """
     found = _ENCODERS.get(name) if isinstance(name, str) else None
     ensure(found is not None, lambda: f"the option 'output_encoding' is {name!r:.60}; it must be one of {', '.join(_ENCODERS)}.")

@@ -35,7 +35,7 @@ _SCRATCH = 4
 
 
 def normalize(text: bytes, meter: StringMeter, *, form: Form) -> bytes:
-    """Normalize a UTF-8 text to one of the `FORMS`; what is held for that is checked by the meter."""
+    """Normalize a UTF-8 text to one of the `FORMS`, such as "NFC"; `meter` charges the memory."""
     return text if text.isascii() else _written(text, _normalized(_read(text, meter), form), meter)
 
 

@@ -52,10 +52,10 @@ def compile_pattern(pattern: bytes) -> Pattern:
 
 
 def foresee_match(pattern: Pattern, length: int) -> None:
-    """Look at the clock before a match or search in so many bytes, which takes its longest where RE2 keeps all states apart.
+    """Check that the deadline leaves time for a match or search in `length` bytes, by an estimate of RE2's slowest case.
 
     Raises:
-        DeadlineError: it would take longer than is allowed.
+        DeadlineError: the match would take longer than the deadline allows.
     """
     foresee(_STEP * length * pattern.programsize)
 
@@ -68,9 +68,9 @@ def _weigh(pattern: bytes) -> None:
 
 
 def split(text: bytes, delimiter: Pattern, kept: Pattern | None, meter: StringMeter) -> list[tuple[int, int]]:
-    """Split a text at delimiters; return start and end of the parts, including delimiters that `kept` matches entirely.
+    """Split a text at delimiters; return the start and end of each part. Delimiters that `kept` matches entirely are parts, too.
 
-    The delimiter is the first group of each match; what else a match has is left out, as in TensorFlow Text.
+    The delimiter is the first group of each match; the rest of a match is dropped, as in TensorFlow Text.
 
     Raises:
         EnsureError: a match is empty, after which TensorFlow Text would never end, or has no first group.

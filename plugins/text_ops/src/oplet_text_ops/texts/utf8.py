@@ -32,7 +32,7 @@ _LEAST[0xE0], _LEAST[0xF0], _MOST[0xED], _MOST[0xF4] = 0xA0, 0x90, 0x9F, 0x8F
 
 
 def characters(text: bytes) -> list[bytes]:
-    """Split a string into its characters, as bytes."""
+    """Split a UTF-8 string into its characters, as bytes."""
     return _CHARACTER.findall(text)
 
 
@@ -79,5 +79,5 @@ class Joined:
 
     @property
     def line_feeds(self) -> Array:
-        """Positions of the line feeds that end the strings."""
+        """The positions of the line feeds that end the strings."""
         return self.starts[1:] - 1

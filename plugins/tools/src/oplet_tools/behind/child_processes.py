@@ -21,9 +21,9 @@ class HookInstaller:
 
     Args:
         blocked: names of plugins to leave out.
-        delegates: delegates, as texts, of interpreters to which the program gives none.
-        num_threads: threads of interpreters to which the program gives no number; None to leave that to oplet.
-        tensorflow: make up `tensorflow.lite` if TensorFlow is not installed.
+        delegates: specifications ("NAME:key=value") of the delegates of interpreters that the program makes without delegates.
+        num_threads: number of threads of interpreters that the program makes without one; None for oplet's default.
+        tensorflow: provide a substitute of `tensorflow.lite` if TensorFlow is not installed.
     """
 
     def __init__(self, blocked: Sequence[str], delegates: Sequence[str], num_threads: int | None, tensorflow: bool) -> None:
@@ -53,7 +53,7 @@ _ACTIVE_HOOKS: list[Any] = []
 
 @contextmanager
 def install_in_child_processes(opener: HookInstaller) -> Iterator[None]:
-    """Make processes that are spawned while the `with` block runs unpickle `opener` first, which installs the hooks in them."""
+    """Make processes that are spawned while the `with` block runs unpickle `opener` first, which installs the hooks there."""
     usual = multiprocessing.spawn.get_preparation_data
 
     def prepared(name: str) -> dict[str, Any]:

@@ -29,12 +29,11 @@ class _AnsweredDistribution(Distribution):
 
 
 def distributions(finder: Any, context: Any) -> Iterator[Distribution]:
-    """Yield the distribution that is asked for by its name if it is one of LiteRT's and no other finder has it; in lists of all that is
-    installed there is none.
+    """Yield the substitute `importlib.metadata` distribution of a LiteRT package that is looked up by name and that no other finder has.
 
     Args:
-        finder: the finder that is asked.
-        context: what is asked for, an `importlib.metadata.DistributionFinder.Context`.
+        finder: the meta path finder whose `find_distributions` was called.
+        context: the look-up, an `importlib.metadata.DistributionFinder.Context`; without a name (all distributions) nothing is yielded.
     """
     for found in answered_distributions(context):
         for other in sys.meta_path:
@@ -45,7 +44,7 @@ def distributions(finder: Any, context: Any) -> Iterator[Distribution]:
 
 
 def answered_distributions(context: Any) -> Iterator[Distribution]:
-    """Yield the distribution that is asked for by its name if it is one of LiteRT's, whoever else has it."""
+    """Yield the substitute distribution of a LiteRT package that is looked up by name, even if another finder has the package."""
     wanted = str(getattr(context, "name", None) or "").lower().replace("-", "_").replace(".", "_")
     if wanted in VERSIONS:
         yield _AnsweredDistribution(wanted.replace("_", "-"), VERSIONS[wanted])

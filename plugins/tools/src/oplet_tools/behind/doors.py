@@ -71,7 +71,7 @@ _DISTRIBUTIONS = {"ai_edge_litert": "ai-edge-litert", "tflite_runtime": "tflite-
 
 
 def answer_of(name: str) -> ModuleType | None:
-    """Return the module of oplet that answers a module of LiteRT's packages; None if there is none, or its package is not installed."""
+    """Return the oplet module that replaces a LiteRT module; None if there is none, or if the oplet package that has it is not installed."""
     if stand_in := STAND_INS.get(name) or FALLBACKS.get(name):
         return import_module(stand_in)
     if name not in COMPANIONS:
@@ -86,12 +86,12 @@ def answer_of(name: str) -> ModuleType | None:
 
 
 def refusal_of(name: str, *, installed: bool, among: bool) -> str:
-    """Return the sentence that refuses a module; "" for one that is not refused: LiteRT's own is imported.
+    """Return the error message for the import of a LiteRT module that oplet does not replace; "" if LiteRT's own module may be imported.
 
     Args:
-        name: the module's name.
-        installed: whether it is installed.
-        among: whether its package is installed, with it or without it; what that lacks is missing without oplet too.
+        name: the full name of the module.
+        installed: whether LiteRT's module is installed.
+        among: whether the top-level package is installed, which may lack this module (then Python's own ImportError is right).
     """
     if name in COMPANIONS:
         runs = "would run models in LiteRT itself, and " if installed else ""

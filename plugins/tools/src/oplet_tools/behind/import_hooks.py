@@ -98,9 +98,7 @@ class ImportHooks(MetaPathFinder, Loader):
         self.refused: dict[str, str] = {}
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the spec of an intercepted module, of a missing package that encloses one, or of a module to patch; else
-        None.
-        """
+        """Return the spec of a replaced LiteRT module, of a missing package that encloses one, or of a module to patch; None for others."""
         if fullname in INTERCEPTED:  # its package is installed, or was made up before
             return ModuleSpec(fullname, self, origin="oplet")
         if fullname in _LITE_NAMES:
@@ -118,7 +116,7 @@ class ImportHooks(MetaPathFinder, Loader):
         return None
 
     def find_distributions(self, context: Any = None) -> Iterator[Distribution]:
-        """Yield the distribution of a package of LiteRT's that is asked for by name and missing."""
+        """Yield the substitute distribution of a missing LiteRT package that is looked up by name."""
         return distributions(self, context)
 
     def _is_litert_s(self, name: str) -> bool:
@@ -150,7 +148,7 @@ class ImportHooks(MetaPathFinder, Loader):
         return found
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Create an empty enclosing package if the spec is that of a package, else an intercepted module."""
+        """Create the module of a spec: an empty package if it encloses a replaced module, else the replaced module."""
         answer = answer_of(spec.name)
         if answer is not None:
             module = ModuleType(spec.name, f"{spec.name}, answered by oplet.")
@@ -183,7 +181,7 @@ class ImportHooks(MetaPathFinder, Loader):
         """Return the installed module of an intercepted name.
 
         Raises:
-            ModuleNotFoundError: it is not installed.
+            ModuleNotFoundError: the module is not installed.
         """
         if name not in self._installed:
             parent = import_module(name.rpartition(".")[0])
@@ -228,7 +226,9 @@ class _EnclosingPackage(ModuleType):
 
 
 def asking_module() -> str:
-    """Return the name of the module that looks for another one, from within a finder: the nearest that is no part of the import system."""
+    """Return the name of the module that imports or looks up another one, from within a finder: the nearest frame outside the
+    import system.
+    """
     frame = sys._getframe(2)
     while frame.f_back is not None and _is_import_system(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
@@ -271,9 +271,9 @@ class Imports(NamedTuple):
     """The modules of LiteRT's packages that a program imported.
 
     Attributes:
-        answered: names of those that oplet answered.
-        passed: names of those that are LiteRT's own.
-        refused: those that were refused, each with the sentence that says why.
+        answered: names of the modules that oplet replaced by its own.
+        passed: names of the modules that were imported from LiteRT itself.
+        refused: the modules whose import was refused, each with the error message.
     """
 
     answered: Mapping[str, None]
@@ -285,12 +285,12 @@ class Imports(NamedTuple):
 def intercept_imports(
     names: Mapping[str, Any], exempt: Collection[str], *, without_tensorflow: bool = False
 ) -> Iterator[Imports]:
-    """Intercept imports of LiteRT's modules while the block runs; yield those that were imported so far.
+    """Replace LiteRT's modules by oplet's in imports while the `with` block runs; yield the record of imports, which is updated live.
 
     Args:
-        names: the contents of intercepted modules: LiteRT's names, each with the oplet object that takes its place.
-        exempt: further top-level packages that get the installed modules, besides oplet, LiteRT and TensorFlow.
-        without_tensorflow: make up `tensorflow.lite` if TensorFlow is not installed, which misleads programs that test for it.
+        names: the contents of the replaced modules: LiteRT's names ("Interpreter"), each with the oplet object that replaces it.
+        exempt: top-level packages whose own imports get LiteRT's real modules, besides oplet, LiteRT and TensorFlow.
+        without_tensorflow: provide `tensorflow.lite` even if TensorFlow is not installed; programs that test for TensorFlow then find it.
     """
     hooks = ImportHooks(names, {*_OURS, "ai_edge_litert", "tensorflow", "tflite_runtime", *exempt}, without_tensorflow)
     answered = [

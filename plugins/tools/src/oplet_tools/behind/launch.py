@@ -39,22 +39,21 @@ def run_behind(
     tensorflow: bool = False,
     report: UsageReport | None = None,
 ) -> UsageReport:
-    """Run a program in this process as Python would run it, with imports of LiteRT's interpreter answered by oplet.
+    """Run a Python program in this process, with its imports of LiteRT's interpreter replaced by oplet.
 
     Args:
         program: a script, the name of a command that is a Python script, or with `is_module` a module's name.
         arguments: the program's arguments.
         is_module: run a module, as `python -m` does.
-        plugins: where kernels and delegates come from.
+        plugins: the plugins that provide kernels and delegates.
         blocked: names of the plugins that are switched off in `plugins`, for processes that the program starts.
-        delegates: delegates of interpreters to which the program gives none, as `parse_delegate` reads them, or "auto" for the
-            fastest.
-        num_threads: threads of interpreters to which the program gives no number.
-        tensorflow: make up `tensorflow.lite` if TensorFlow is not installed.
+        delegates: delegates of interpreters that the program makes without any, as "NAME:key=value" each, or "auto" for the fastest engine.
+        num_threads: number of threads of interpreters that the program makes without one; None for oplet's default.
+        tensorflow: provide a substitute of `tensorflow.lite` if TensorFlow is not installed.
         report: the report to fill, also if the program fails; None for a new one.
 
     Returns:
-        The report of what the program's interpreters ran.
+        The report of the program's interpreters: models, kernels, replaced modules.
 
     Raises:
         ModelError: there is no such program.

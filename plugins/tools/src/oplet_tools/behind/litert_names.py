@@ -20,14 +20,14 @@ __all__ = ["UsageReport", "litert_classes", "litert_names", "plugin_packages"]
 
 
 class UsageReport:
-    """A report of what a program's interpreters ran.
+    """A report on the interpreters of a program that ran with `run_behind`: models, kernels, replaced modules.
 
     Attributes:
-        answered: the intercepted modules that were imported.
-        passed: the modules of LiteRT's own that were imported.
-        refused: the modules that were refused, each with the sentence that says why.
+        answered: LiteRT modules that the program imported and oplet replaced.
+        passed: modules that the program imported from LiteRT itself.
+        refused: the modules whose import was refused, each with the error message.
         models: the number of interpreters made of each model, by the model's name.
-        nodes: for each package or delegate the number of nodes that it supplies the kernels of, in all interpreters together.
+        nodes: for each package or delegate, the number of nodes that its kernels run, summed over all interpreters.
     """
 
     def __init__(self) -> None:
@@ -39,14 +39,14 @@ class UsageReport:
 
     @property
     def nodes(self) -> dict[str, int]:
-        """For each package or delegate the number of nodes that it supplies the kernels of, in all interpreters together."""
+        """The number of nodes that each package's or delegate's kernels run, by its name, summed over all interpreters."""
         total: Counter[str] = Counter()
         for counts in self._nodes.values():
             total.update(counts)
         return dict(total.most_common())
 
     def add_interpreter(self, interpreter: Interpreter) -> int:
-        """Count a new interpreter; return the number that `update_nodes` takes for it."""
+        """Count a new interpreter; return its number, to be passed to `update_nodes`."""
         self.models[interpreter.model.name] += 1
         number = len(self._nodes)
         self.update_nodes(number, interpreter)
@@ -77,7 +77,7 @@ class UsageReport:
 def litert_names(
     report: UsageReport, plugins: PluginManager, delegates: Sequence[str], num_threads: int | None
 ) -> dict[str, Any]:
-    """Map LiteRT's names to oplet's classes. `delegates` and `num_threads` are used where the program gives none."""
+    """Map LiteRT's names ("Interpreter") to oplet's classes, which fill `report`; `delegates` and `num_threads` are their defaults."""
 
     class Accounted(Interpreter):
         def __init__(self, *given: Any, **named: Any) -> None:
@@ -102,7 +102,7 @@ def litert_names(
 
 
 def litert_classes() -> dict[str, Any]:
-    """Map LiteRT's names to oplet's classes as they are."""
+    """Return the names of LiteRT's interpreter module ("Interpreter", ...) mapped to oplet's unmodified classes."""
     return {
         "Delegate": Delegate,
         "Interpreter": Interpreter,

@@ -88,7 +88,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Rival:
-    """Times of another runtime, whose runs alternate with oplet's.
+    """Times of another runtime, whose runs alternated with oplet's.
 
     Attributes:
         name: the runtime.
@@ -159,9 +159,7 @@ class Benchmark:
 
     @property
     def is_profile_apart(self) -> bool:
-        """Whether the profiled nodes take so much longer than an inference without the profiler that their shares are not its shares: it
-        runs loops and neighbours as one where the profiler runs node by node.
-        """
+        """Whether the profile may mislead: without the profiler, where nodes and loops are fused, runs are much faster."""
         return self.profile.seconds > _APART * self.runs.p50
 
 
@@ -197,7 +195,7 @@ def benchmark_model(
         compare: keys of `oplet_tools.benchmarking.litert_runner.LITERT_RESOLVERS`, whose runs alternate with oplet's.
         progress: called with the name of a phase and the part of it that is done, 0 to 1.
         raw: whether files hold a quantized tensor's integers; otherwise they hold real values, which are quantized.
-        notify: called with a notice of what was done to an input.
+        notify: called with a notice of each change to an input.
         roofline: whether to measure the machine's highest throughputs, too (`Benchmark.peaks`).
 
     Raises:

@@ -40,13 +40,13 @@ _FLAGS = {
 
 
 def own_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Translate the options of `litert-benchmark`, in either spelling, --name VALUE or --name=VALUE; others stay.
+    """Translate options of LiteRT's `litert-benchmark` (--name VALUE or --name=VALUE) to those of `oplet benchmark`; others stay.
 
     Args:
         arguments: the arguments of `oplet benchmark`, --litert-output among them.
 
     Returns:
-        The arguments in oplet's options, with what `litert-benchmark` takes for granted where nothing is said; and the options that have no effect.
+        The translated arguments, with `litert-benchmark`'s defaults for options that are missing; and the options that have no effect.
     """
     left = list(arguments)
     own: list[str] = []
@@ -78,7 +78,7 @@ def is_fully_delegated(result: Benchmark) -> bool:
 
 
 def litert_block(results: Mapping[str, Any]) -> list[str]:
-    """Return the lines that `litert-benchmark` prints of results in the form of `litert_json`."""
+    """Return the lines of text that `litert-benchmark` prints for results, given as `litert_json` returns them."""
     latency, throughput = results["latency"], results["throughput_mb_s"]
     line = "=" * 40
     rows = [
@@ -94,7 +94,7 @@ def litert_block(results: Mapping[str, Any]) -> list[str]:
 
 
 def litert_json(result: Benchmark) -> dict[str, Any]:
-    """Return the results as `litert-benchmark --result_json` writes them."""
+    """Return a benchmark's results as the JSON object that `litert-benchmark --result_json` writes."""
     latency = {name: round(value, 2) if isinstance(value, float) else value for name, value in _latency(result).items()}
     return {
         "model": result.model,

@@ -13,17 +13,17 @@ __all__ = ["apart", "mebibytes", "milliseconds", "write_page"]
 
 
 def milliseconds(seconds: float) -> str:
-    """Return seconds as text, in milliseconds."""
+    """Format seconds as text in milliseconds."""
     return f"{seconds * 1e3:.3f}"
 
 
 def mebibytes(size: int | None) -> str:
-    """Return bytes as text, in MiB; "unknown" for None."""
+    """Format a number of bytes as text in MiB; "unknown" for None."""
     return "unknown" if size is None else f"{size / 2**20:.2f}"
 
 
 def apart(result: Benchmark) -> str:
-    """Return the sentence that says why the profile's shares are not those of an inference without it."""
+    """Return the sentence that warns why shares of time in a profile differ from those of unprofiled inferences."""
     return (
         f"an inference without the profiler takes {milliseconds(result.runs.p50)} ms: it runs loops and neighbouring nodes as one, which the profiler "
         "takes apart, and looking at the clock takes time too, so that these are not its shares"
@@ -31,7 +31,7 @@ def apart(result: Benchmark) -> str:
 
 
 def write_page(result: Benchmark, path: Path) -> None:
-    """Write the page of a benchmark that has a profile."""
+    """Write the HTML page of a benchmark with its profile to `path`."""
     from oplet import write_atomically
     from oplet_tools.benchmarking.profile_html import profile_page
 

@@ -46,10 +46,9 @@ class NodeCost:
         mad: the median absolute deviation from the median.
         mean: mean seconds per inference, the disturbed ones included.
         least: its seconds in the inference in which it took least.
-        disturbed: the number of inferences in which something else disturbed it, preemption for the most part.
+        disturbed: the number of inferences in which other processes disturbed it, mostly by preemption.
         calls: mean number of runs per inference.
-        rank: 1 for the costliest by the lower quartile, which other processes change least; nodes too near to tell apart share
-            one.
+        rank: 1 for the costliest by the lower quartile, which other processes change least; nodes too near to tell apart share one.
         share: its fraction of the time of all nodes.
         cumulative: the sum of its share and the shares of all nodes before it in the list.
         macs: multiply-adds per inference; None if unknown.
@@ -106,7 +105,7 @@ class OpCost:
         high: the sum of their upper quartiles.
         share: their fraction of the time of all nodes.
         cumulative: the sum of this share and the shares of all kinds before it in the list.
-        macs: multiply-adds per inference, as far as they are known; None if they are of no node.
+        macs: multiply-adds per inference of the nodes for which they are known; None if for none.
         gflops: operations per nanosecond of the nodes whose operations are known; None if there are none.
     """
 
@@ -289,7 +288,7 @@ def _kinds(costs: Sequence[NodeCost]) -> list[OpCost]:
 
 
 def nested(events: Sequence[Event]) -> Iterator[tuple[Event, float, int]]:
-    """Yield events in the order of their starts, each with its own seconds (without events inside it) and its nesting depth.
+    """Yield events in the order of their starts, each with its exclusive seconds (without events inside it) and its nesting depth.
 
     Events are nested where control flow, or a delegate that profiles its operators, runs nodes inside a node.
     """

@@ -41,7 +41,7 @@ def profile_page(
         profile: the profile.
         events: events of one inference, for the flame chart.
         names: names of the nodes, by (subgraph, node).
-        peaks: the machine's highest throughputs; None to leave out how near the nodes come to them.
+        peaks: the machine's highest throughputs, to compare the nodes with; None to leave this out.
     """
     rows = "".join(f'<tr><th scope="row">{_text(name)}</th><td>{_text(value)}</td></tr>' for name, value in facts)
     return Template(_PAGE.read_text(encoding="utf-8")).substitute(

@@ -44,9 +44,9 @@ def tune_model(
         num_threads: threads that kernels may use.
         bounds: the largest error that the chosen engine may have, and the most seconds to measure.
         again: measure even if a choice is remembered.
-        progress: called with what is being measured and the part of that which is done, 0 to 1.
+        progress: called with the name of a step, and the fraction of it that is done, 0 to 1.
         raw: whether files hold a quantized tensor's integers; otherwise they hold real values, which are quantized.
-        notify: called with a notice of what was done to an input.
+        notify: called with a notice of each change to an input.
 
     Raises:
         OpletError: the model, a package or an input is wrong.

@@ -29,7 +29,7 @@ _GROWTH = 2.0
 
 
 def print_report(printer: Printer, result: Comparison, layers: bool, seed: int) -> None:
-    """Print the result of a comparison, with `layers` also for tensors at partition boundaries; `seed` is the inputs'."""
+    """Print the result of a comparison, with `layers` also for tensors at partition boundaries; `seed` is that of the random inputs."""
     printer.line(_headline(result), "bold" if result.trivial else "")
     seeds = f"{seed}" if result.runs == 1 else f"{seed} to {seed + result.runs - 1}"
     sources = [f"{name} from {source}" if source != "random" else f"{name} random" for name, source in result.sources.items()]

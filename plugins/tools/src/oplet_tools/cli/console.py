@@ -49,8 +49,8 @@ class Printer:
 
         Args:
             title: a heading; "" for none.
-            columns: the titles; "name#" for numbers, "name~" for text that may be wrapped, "name?" for what narrow terminals leave out, and all
-                where no row has it.
+            columns: the titles, with suffix "#" for numbers, "~" for text that may be wrapped, "?" for columns that narrow terminals omit,
+                and all if empty.
             rows: the cells.
         """
         if title:

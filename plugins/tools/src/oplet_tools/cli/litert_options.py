@@ -11,10 +11,10 @@ __all__ = ["BenchmarkCommand"]
 
 
 class BenchmarkCommand(Command):
-    """A command that translates the options of `litert-benchmark`."""
+    """The typer command `benchmark`, which also accepts options of `litert-benchmark`."""
 
     def parse_args(self, context: Any, args: list[str]) -> list[str]:
-        """Parse the arguments, after LiteRT's options among them became oplet's."""
+        """Translate LiteRT's options among the arguments to oplet's, then parse them as click does."""
         if "--litert-output" not in args or context.resilient_parsing:
             return super().parse_args(context, args)
         from oplet_tools.benchmarking.litert_output import own_options

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from oplet.errors import OpletError, text_of
 
@@ -20,14 +22,13 @@ def main(arguments: Sequence[str] | None = None, program: str = "oplet") -> None
         arguments: the command line without the program's name; by default that of the process.
         program: the program's name in the help.
     """
-    from oplet_tools.cli.app import app
     from oplet_tools.cli.settings import Settings
 
     settings = Settings()
     _log_to_stderr()
     _print_anything()
     try:
-        app(list(sys.argv[1:] if arguments is None else arguments), prog_name=program, obj=settings)
+        _command()(list(sys.argv[1:] if arguments is None else arguments), prog_name=program, obj=settings)
     except Exception as error:
         if settings.debug:
             raise
@@ -35,6 +36,15 @@ def main(arguments: Sequence[str] | None = None, program: str = "oplet") -> None
 
         say(_message(error))
         sys.exit(1)
+
+
+@functools.cache  # reading the signatures of all commands takes as long as many of them
+def _command() -> Any:
+    import typer
+
+    from oplet_tools.cli.app import app
+
+    return typer.main.get_command(app)
 
 
 def _message(error: Exception) -> str:

@@ -25,7 +25,7 @@ class NoticePrinter:
     """Prints notices, one per line.
 
     Args:
-        quiet: whether to print none but those of inputs that were given no value, without which an answer looks like one that is meant.
+        quiet: whether to print only notices of inputs that were forgotten and got random values.
     """
 
     def __init__(self, quiet: bool) -> None:
@@ -44,18 +44,18 @@ class NoticePrinter:
         self.say(f"warning: {text}")
 
     def say(self, text: str) -> None:
-        """Print what was done."""
+        """Print a message about something that was done."""
         if not self._quiet:
             say(text)
 
 
 def say(text: str) -> None:
-    """Print one line on standard error, after the program's name; a terminal gets it wrapped between words."""
+    """Print one line on standard error, prefixed by the program's name; wrapped between words if that is a terminal."""
     typer.echo(said(text), err=True)
 
 
 def said(text: str) -> str:
-    """Return one line for standard error, after the program's name; wrapped between words for a terminal."""
+    """Return a line for standard error, prefixed by the program's name; wrapped between words if that is a terminal."""
     line = f"oplet: {one_line(text)}"
     if sys.stderr.isatty():
         line = textwrap.fill(line, shutil.get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)

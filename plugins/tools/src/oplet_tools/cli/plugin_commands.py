@@ -36,9 +36,7 @@ class Command(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """The command group `oplet`: its own commands, then those that plugins add. Calling one of oplet's own commands imports no
-    plugin.
-    """
+    """The command group `oplet`: its own commands, then those of plugins; calling one of its own commands imports no plugin."""
 
     def get_command(self, context: Any, name: str) -> Any:
         own = super().get_command(context, name)

@@ -21,9 +21,9 @@ _STDERR = 2
 def progress_bars() -> Iterator[Callable[[str, float], None] | None]:
     """Yield a callback that draws progress bars, None if standard error is not a terminal.
 
-    The callback takes what is being done, and the part of it that is done. A bar appears with the first call for it, and is full
-    after a call with 1. Bars are drawn in the callback alone, never during a run that is measured. What engines log meanwhile,
-    also from native code, appears above the bars.
+    The callback takes the name of a phase, and the fraction of it that is done, 0 to 1. A bar appears with the first call for it,
+    and is full after a call with 1. Bars are drawn in the callback alone, never during a run that is measured. What engines log
+    meanwhile, also from native code, appears above the bars.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -58,13 +58,11 @@ def progress_bars() -> Iterator[Callable[[str, float], None] | None]:
 
 @contextmanager
 def held_lines() -> Iterator[tuple[TextIO, Callable[[], list[str]]]]:
-    """Capture what Python and native code write to standard error, so that a progress bar is not broken; yield a screen and a
-    reader of lines.
+    """Capture what Python and native code write to standard error, so that a progress bar is not broken; yield a stream and a reader.
 
     Yields:
-        A file that writes to the real screen; and a callable that returns the lines captured since its last call. Lines that are
-        never fetched are written at the end. Where standard error is replaced (in a test, a notebook), or on Windows, nothing is
-        captured.
+        A stream that writes to the real standard error; and a callable that returns the lines captured since its last call. Lines that are
+        never fetched are written at the end. Where standard error is replaced (in a test, a notebook), or on Windows, nothing is captured.
     """
     if not hasattr(os, "pread") or not _is_own(sys.stderr):
         yield sys.stderr, list
@@ -110,8 +108,8 @@ def _is_own(stream: TextIO) -> bool:
 
 
 def width_of(screen: TextIO) -> int | None:
-    """Return the columns of the terminal that `screen` writes to; None to let rich find them, if COLUMNS is set or there is no
-    terminal. (Rich asks standard error first, which is no terminal while it is captured.)
+    """Return the width in columns of the terminal that `screen` writes to; None to let rich find the width, if COLUMNS is set or
+    there is no terminal. (Rich asks standard error first, which is no terminal while it is captured.)
     """
     try:
         return None if "COLUMNS" in os.environ else os.get_terminal_size(screen.fileno()).columns

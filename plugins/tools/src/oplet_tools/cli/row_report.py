@@ -31,9 +31,9 @@ class RowReport:
     """Prints messages about a run on many rows. Of notices of one kind only the first is printed, and at the end their number.
 
     Args:
-        quiet: whether to tell of nothing but rows that failed.
+        quiet: whether to print only errors of rows that failed.
         write: writes a line.
-        draw: draws a progress bar, None for none.
+        draw: draws a progress bar, given a phase and the fraction done; None for no bar.
     """
 
     def __init__(self, quiet: bool, write: Callable[[str], None], draw: Callable[[int, int | None], None] | None) -> None:

@@ -172,7 +172,7 @@ class Settings:
         """Return a manager of all plugins that are not switched off, with libraries of operators added.
 
         Args:
-            libraries: see `oplet_tools.running.op_libraries.parse_op_library`.
+            libraries: libraries of operators, "FILE", "FILE:FUNCTION" or "FILE:FUNCTION=OP" each.
 
         Raises:
             OpletError: a library cannot be used.
@@ -189,7 +189,7 @@ class Settings:
 
 
 def settings_of(context: typer.Context, switches: list[str] | None, debug: bool) -> Settings:
-    """Return the settings of this run of the command line; -p and --debug, as given at this place of it, are added to them."""
+    """Return the common options of this command line, with -p and --debug from this position (before or after the command) added."""
     settings = context.ensure_object(Settings)
     settings.add(switches, debug)
     return settings

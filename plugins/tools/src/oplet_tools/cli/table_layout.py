@@ -59,7 +59,7 @@ def parse_column(text: str) -> Column:
 
 
 def layout(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> Layout | None:
-    """Lay out a table within a width, in cells; None if its rows must be shown as records."""
+    """Choose a table's shown columns and their widths, within a width in character cells; None if its rows must be printed as records."""
     cells = [[column.title, *(row[number] for row in rows)] for number, column in enumerate(columns)]
     natural = [max(map(cell_len, texts)) for texts in cells]
     # Whole words, but at least what can be read well.

@@ -30,11 +30,11 @@ Feeds = Sequence[Mapping[str, Array]]
 
 @dataclass(frozen=True)
 class Growth:
-    """The difference of a tensor, from its own node and accumulated.
+    """The differences of a tensor: the one that its own node makes, and the accumulated one.
 
     Attributes:
         entry: the difference that the tensor's node makes by itself, on equal inputs; None if the node was not run by itself.
-        together: the accumulated difference of the tensor, of this node and all before it.
+        together: the difference of the tensor where errors accumulate, of this node and all before it.
     """
 
     entry: NodeDifference | None
@@ -49,8 +49,8 @@ class Bisection:
         first: the first node that departs, None if there is none.
         how: "alone" if it departs on the same values, "together" if it departs only in one partition with nodes before it,
             "gradual" if no node departs and the differences add up, "" if nothing departs.
-        growth: the tensors in the order of the plan.
-        judged: the number of tensors that were compared while the baseline had the candidate's values as inputs.
+        growth: the differences of the tensors, in execution order.
+        judged: the number of tensors that were compared where each node of the baseline got the candidate's values as inputs.
         complete: whether every tested node was compared; not all values of large models, or of called subgraphs, are kept.
     """
 
@@ -65,9 +65,9 @@ def bisect_nodes(interpreters: InterpreterPair, feeds: Feeds, choose: Choose, si
     """Find the first node whose output in the candidate differs from the baseline's by more than the tolerance.
 
     Args:
-        interpreters: opens candidate and baseline.
+        interpreters: opens candidate (tested) and baseline (trusted) interpreter.
         feeds: for each run, the inputs' values by name.
-        choose: gives the tolerance for a dtype, quantized or not.
+        choose: returns the tolerance for a dtype, given whether it is quantized.
         signature: the key of the signature to run.
         passed: whether the outputs of the whole model agree.
     """
@@ -148,7 +148,7 @@ def bisect_with_litert(
         way: LiteRT's kernel set, one of `oplet_tools.comparing.references.LITERT`.
         interpreters: opens the candidate.
         feeds: for each run, the inputs' values by name.
-        choose: gives the tolerance for a dtype, quantized or not.
+        choose: returns the tolerance for a dtype, given whether it is quantized.
         runner: the model with its inputs and outputs.
         signature: the key of the signature to run.
         passed: whether the outputs of the whole model agree.

@@ -109,12 +109,12 @@ class ProfilerGroup(Profiler):
 
 
 def is_delegate_kernel(place: Place, node: Node) -> bool:
-    """Return whether a node is a delegate's kernel, whatever the tensor (subgraph, index): for `TensorObserver.watch`."""
+    """Return whether a node is a delegate's kernel; `place` is ignored (a predicate for `TensorObserver.watch`)."""
     return node.delegate is not None
 
 
 def merged(before: ComparedTensor | None, now: ComparedTensor) -> ComparedTensor:
-    """Return `now` with the differences of earlier runs, those of `before`, combined into its own."""
+    """Return `now` with the differences of earlier runs (`before`, None for none) combined into its own."""
     return now if before is None else replace(now, difference=before.difference + now.difference)
 
 

@@ -61,8 +61,8 @@ class Comparison:
         others: without delegates, the number of nodes that other packages' kernels run.
         outputs: the model's outputs.
         layers: the tensors at partition boundaries, in the order in which they are written or first read.
-        level: "nodes" if each node was run by itself on the same values, "partitions" if each partition was, else "".
-        alone: the differences of these nodes or partitions, one for each tensor that they wrote.
+        level: "nodes" if each node was run separately on the same inputs in both, "partitions" if each partition was, else "".
+        alone: the differences of these separately run nodes or partitions, one for each tensor that they wrote.
         bisection: the result of the bisection, if it was asked for.
         choice: what `auto` chose, and why; "" if it was not asked for.
     """
@@ -90,12 +90,12 @@ class Comparison:
 
     @property
     def departing(self) -> list[NodeDifference]:
-        """The differences that exceed the tolerance, of nodes or partitions that were run by themselves."""
+        """The differences that exceed the tolerance, of nodes or partitions that were run separately."""
         return [entry for entry in self.alone if not entry.difference.passed]
 
     @property
     def passed(self) -> bool:
-        """Whether every output, and every node or partition that was run by itself, is within tolerance."""
+        """Whether every output, and every node or partition that was run separately, is within tolerance."""
         return all(layer.difference.passed for layer in self.outputs) and not self.departing
 
 
@@ -134,7 +134,7 @@ def compare_model(
         scale: scale of pixels, see `oplet_tools.running.pictures.load_picture`.
         offset: offset of pixels.
         raw: inputs hold a quantized tensor's integers, not real values.
-        notify: called with a notice of what was done to an input.
+        notify: called with a notice of each change to an input.
 
     Raises:
         OpletError: the model, a package or an input is wrong, a delegate failed, or a kernel did.

@@ -51,7 +51,7 @@ class InterpreterPair:
 
         Args:
             profiler: receives an event for each node that runs; None for no profiling.
-            alone: whether delegates get partitions of one node each.
+            alone: whether each partition of a delegate has only one node.
             only: the nodes that delegates may claim, as pairs of subgraph and node; all if None.
         """
         delegates = [delegate if only is None else _limited(delegate, only) for delegate in self.make_delegates()]
@@ -92,7 +92,7 @@ def open_pair(
     with_reference: bool = False,
     progress: Progress | None = None,
 ) -> tuple[InterpreterPair, str]:
-    """Prepare candidate and baseline as a command line asks for them; return both, and what "auto" chose ("" without it).
+    """Prepare candidate and baseline from a command line's arguments; return both, and the choice of "auto" as text ("" without it).
 
     Args:
         model: the .tflite file.

@@ -21,15 +21,15 @@ Values = Mapping[str, Array]
 
 
 class Lockstep:
-    """A candidate, and the baseline that runs in lockstep with it.
+    """Runs two interpreters on the same inputs: the tested candidate, then the baseline node by node, comparing what each node writes.
 
     Attributes:
         interpreter: the candidate's interpreter.
-        full: whether there were more values to record than are kept, so that the end of the model was not compared.
+        full: whether recording reached its memory limit, so that the last nodes of the model were not compared.
 
     Args:
         interpreters: opens the baseline.
-        choose: gives the tolerance for a dtype, quantized or not.
+        choose: returns the tolerance for a dtype, given whether it is quantized.
         candidate: runs the candidate on inputs by name.
         recorder: the candidate's profiler, which records its tensors.
         signature: the key of the signature to run.
@@ -62,7 +62,7 @@ class Lockstep:
         Args:
             values: the inputs' values, by name.
             run: the number of the run, which differences are reported with.
-            judge: whether the baseline runs too.
+            judge: whether the baseline runs too, and is compared.
 
         Returns:
             The candidate's outputs, by name.
@@ -81,7 +81,7 @@ class Lockstep:
         return self._follower.judged()
 
     def partition_of(self, entry: NodeDifference) -> set[Place]:
-        """Return the nodes of the partition that wrote a compared tensor; the node itself if it is in no partition."""
+        """Return the (subgraph, node) pairs of the partition that wrote a compared tensor; the node itself if it is in no partition."""
         for subgraph, kernel in kernels_of(self.interpreter):
             if subgraph == entry.subgraph and any(tensor.index == entry.tensor for tensor in kernel.outputs):
                 return {(subgraph, node.index) for node in kernel.prepared.nodes}
@@ -110,9 +110,9 @@ def run_in_lockstep(
     Args:
         interpreters: opens candidate and baseline.
         feeds: for each run, the inputs' values by name.
-        choose: gives the tolerance for a dtype, quantized or not.
+        choose: returns the tolerance for a dtype, given whether it is quantized.
         signature: the key of the signature to run.
-        alone: whether delegates get partitions of one node each.
+        alone: whether each partition of a delegate has only one node.
         forced: whether each node of the baseline reads the candidate's values; otherwise differences accumulate.
         only: the nodes that delegates may claim, as pairs of subgraph and node; all if None.
     """

@@ -51,13 +51,13 @@ _NOTE = "another choice among nearly equal values: on the same values each node 
 def accept_near_ties(
     outputs: Sequence[ComparedTensor], baseline: Interpreter, details: Mapping[str, Mapping[str, Any]], nodes_agree: bool
 ) -> list[ComparedTensor]:
-    """Return the outputs; those that differ only by a near tie are marked as passed.
+    """Return the outputs, with those marked as passed that differ only because two nearly equal values were ranked differently.
 
     Args:
-        outputs: the outputs as they were judged.
+        outputs: the compared outputs.
         baseline: the baseline's interpreter.
         details: each output's dictionary of `Interpreter.get_output_details`, by name.
-        nodes_agree: whether nodes or partitions were run on the same values and all agree.
+        nodes_agree: whether all nodes or partitions agree when run separately on the same inputs.
     """
     if not nodes_agree:
         return list(outputs)

@@ -18,12 +18,12 @@ _IDENTIFIER = b"TFL3"
 
 
 class FileParts(NamedTuple):
-    """What is in such a file.
+    """The contents of a file that bundles models with other parts, such as those of LiteRT-LM.
 
     Attributes:
         file: its path.
-        kind: what it is.
-        about: values by what they say.
+        kind: the format of the file, in words.
+        about: further facts on the file, by name.
         parts: for each part its name, kind and number of bytes.
         models: the models by name.
     """
@@ -35,13 +35,13 @@ class FileParts(NamedTuple):
     models: dict[str, Model]
 
     def described(self, plugins: PluginManager) -> dict[str, Any]:
-        """Return a description in plain dictionaries and lists, for JSON, with those of the models (`inspect_model`)."""
+        """Return the contents in plain dictionaries and lists, for JSON, with a description of each model (`inspect_model`)."""
         parts = [{"name": name, "kind": kind, "bytes": size} for name, kind, size in self.parts]
         models = {name: inspect_model(model, plugins) for name, model in self.models.items()}
         return {"file": self.file, "kind": self.kind, "about": self.about, "parts": parts, "models": models}
 
     def print(self, printer: Printer) -> None:
-        """Print all but the models."""
+        """Print the kind, parts and facts of the file, without the models."""
         printer.line(self.file, "bold")
         printer.line(f"{self.kind}, with {', '.join(self.models) or 'no model'}")
         printer.table("parts", ["name", "kind", "bytes#"], self.parts)
@@ -50,7 +50,7 @@ class FileParts(NamedTuple):
 
 
 def open_bundle(path: str | os.PathLike[str], plugins: PluginManager) -> FileParts | None:
-    """Open a file that has models and other parts; None for a model itself, and for what no plugin opens.
+    """Open a file that bundles models with other parts; return None for a plain .tflite model, or if no plugin knows the format.
 
     Raises:
         OpletError: the file is damaged.

@@ -22,16 +22,16 @@ class Diagnosis(NamedTuple):
 
     Attributes:
         op: the operator's name.
-        version: the version that the model asks for.
+        version: the version of the op in the model.
         custom: whether it is a custom op.
         nodes: the number of nodes that use it.
         provided: the versions that installed packages have kernels for, "" if none.
-        provider: the package whose kernel would run it, with the kernel's compiled library, its declared limits and the packages
-            for nodes beyond these; or the package of the delegate that claims its nodes; "" if a node is served by none.
+        provider: the package whose kernel would run it, with its compiled library, its limits, and the packages that serve nodes
+            beyond them; or the package of the delegate that claims its nodes; "" if a node has no kernel.
         first_runtime: the first LiteRT or TensorFlow Lite release that runs it, "" if not known.
-        fix: what to install, or why nobody serves or all refuse a node of it, as text; "" if its nodes are served.
+        fix: what to install, or why no kernel takes a node of it, as text; "" if all its nodes have kernels.
         package: the package of this project to install, "" if a kernel is installed or no package is known.
-        composite: whether it is a composite; without a kernel of its own, `provider` is that of STABLEHLO_COMPOSITE.
+        composite: whether it is a composite; if it has no kernel, `provider` is that of STABLEHLO_COMPOSITE.
         refused: whether a kernel that serves the op refuses a node of it, with the shapes that the file has.
     """
 
@@ -49,7 +49,7 @@ class Diagnosis(NamedTuple):
 
     @property
     def is_served(self) -> bool:
-        """Whether all nodes of the operator have a kernel, or a delegate, that takes them."""
+        """Whether every node of the operator has a kernel or a delegate."""
         return bool(self.provider) and not self.refused
 
     def as_dict(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Examination(NamedTuple):
 
     Attributes:
         operators: the operators, in the order in which the model uses them.
-        error: why the model cannot be prepared, where that is about no operator; "" if it can.
+        error: why the model cannot be prepared, if no single operator is the cause; "" if it can be.
     """
 
     operators: list[Diagnosis]

@@ -45,11 +45,10 @@ def inspect_model(model: str | os.PathLike[str] | Model, plugins: PluginManager 
         plugins: the plugins that would provide kernels; all installed ones by default.
 
     Returns:
-        The keys are `file`, `schema_version`, `description`, `min_runtime_version` (as the converter noted it, None if
-        it did not), `subgraphs` (each with `inputs`, `outputs`, `tensors` and `nodes`), `ops` (each op and version
-        with the number of its nodes and the package that serves it), `signatures`, `metadata` (the entries), and what
-        `oplet_tools.metadata.reading` has of the metadata of TFLite's tools and of ultralytics: `tflite_metadata`, `ultralytics`, `files`
-        (those that are attached) and `metadata_errors` (why some of it cannot be read).
+        The keys are `file`, `schema_version`, `description`, `min_runtime_version` (the converter's note, None without one),
+        `subgraphs` (each with `inputs`, `outputs`, `tensors` and `nodes`), `ops` (each op and version with the number of its
+        nodes and the package that serves it), `signatures`, `metadata` (the entries), `tflite_metadata`, `ultralytics` (metadata
+        in these two formats), `files` (attached ones) and `metadata_errors` (why metadata cannot be read).
 
     Raises:
         ModelError: the file cannot be read or is not a valid model.

@@ -30,7 +30,7 @@ def operators_page(resolver: OpResolver, package: str) -> str:
     """Make the Markdown page of one package's operators.
 
     Args:
-        resolver: knows the operators with kernels, of this and of other packages.
+        resolver: finds the kernels of operators, of this and of other packages.
         package: the distribution's name.
     """
     entries = [entry for entry in resolver.entries() if entry.provenance.distribution == package]

@@ -30,7 +30,7 @@ the field. The newest version is the last that a release of LiteRT or TensorFlow
 
 
 def options_page() -> str:
-    """Make the Markdown page."""
+    """Return a Markdown page of the fields of all operators' options."""
     rows = []
     for op in sorted(BuiltinOperator, key=lambda op: op.name):
         table = options_class(op)
@@ -65,7 +65,7 @@ def _default(field: Field) -> str:
 
 
 def main() -> None:
-    """Write the page to standard output."""
+    """Print the page of operators' options on standard output."""
     sys.stdout.write(options_page())
 
 

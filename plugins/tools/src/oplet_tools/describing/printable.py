@@ -25,8 +25,8 @@ def plain_options(options: Table) -> dict[str, Any]:
 
 
 def custom_options_of(data: bytes) -> Any:
-    """Return the custom options of a node, ready for JSON: what a FlexBuffers map or list says, None if there are none, else the bytes in
-    hexadecimal, the first few alone where they are many.
+    """Return a node's custom options for JSON: a FlexBuffers map or list decoded, None if there are none, else hexadecimal bytes
+    (at most the first 256).
     """
     if not data:
         return None
@@ -41,14 +41,14 @@ def custom_options_of(data: bytes) -> Any:
 
 
 def plain_values(values: NDArray[Any]) -> Any:
-    """Return an array as nested lists, ready for JSON; strings as text, bytes that are none in hexadecimal."""
+    """Return an array as nested lists, ready for JSON: byte strings as text, or in hexadecimal if they are not text."""
     if values.dtype.kind not in "biufcO":  # types of ml_dtypes
         values = values.astype(np.float32)
     return _plain(values.tolist())
 
 
 def one_line_of(value: Any) -> str:
-    """Return options or values in one line, as a reader writes them: names without quotes."""
+    """Format options or values, of JSON types, as one line for people: "name=value, ..." without quotes."""
     if isinstance(value, dict):
         return ", ".join(f"{name}={_inner(inner)}" for name, inner in value.items())
     return _inner(value)

@@ -39,7 +39,7 @@ _CORNERS = {
 
 
 def said_rows(description: Mapping[str, Any]) -> Iterator[tuple[str, list[Row]]]:
-    """Yield the title and the rows of a table for each part of the metadata in the result of `inspect_model`."""
+    """Yield a title and (name, value) rows, to print as a table, for each part of the metadata in a result of `inspect_model`."""
     if description["tflite_metadata"] is not None:
         said = from_dict(ModelMetadata, description["tflite_metadata"])
         names = ("name", "description", "version", "author", "license", "min_parser_version")

@@ -19,13 +19,13 @@ _PASSED = Provenance(plugin="missing")
 
 
 class Verdict(NamedTuple):
-    """What serves one node.
+    """What provides the kernel of one node.
 
     Attributes:
-        provider: the package with its version and library, or the delegate's package and name; "" if nothing serves the node.
-        provenance: that package; None if nothing serves the node.
+        provider: the package with its version and library, or the delegate's package and name; "" if the node has no kernel.
+        provenance: where the kernel comes from (plugin, package, version); None if the node has no kernel.
         library: the path of the compiled library that the kernel calls, "" if it calls none.
-        why: who declined the node or left it alone, with the reasons; "" if nobody did.
+        why: which packages or delegates did not take the node, with their reasons; "" if none.
     """
 
     provider: str
@@ -35,12 +35,12 @@ class Verdict(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """What was found out by preparing a model with the shapes that its file has.
+    """The result of preparing a model with the shapes in its file, without running it.
 
     Attributes:
-        verdicts: what serves each node, by the indices of its subgraph and of the node; nodes that were not asked are missing.
-        refused: the reason why a kernel refused a node that it serves, by the op and version of the node.
-        error: what preparing failed with, where it is about no node; "" if it did not.
+        verdicts: what provides each node's kernel, by (subgraph, node); nodes that were not reached are missing.
+        refused: the error of a kernel that refused a node as invalid, by the node's op and version.
+        error: the error of preparing, if no single node is its cause; "" if there was none.
     """
 
     verdicts: dict[tuple[int, int], Verdict]
@@ -49,9 +49,9 @@ class Trial(NamedTuple):
 
 
 def try_model(model: Model, manager: PluginManager) -> Trial:
-    """Prepare a model, without running it, and tell what serves each node.
+    """Prepare a model, without running it, and find which package or delegate provides each node's kernel.
 
-    Built-in operators that nothing serves are passed over, so that the other nodes are asked all the same.
+    Built-in operators without a kernel are skipped, so that the other nodes are prepared all the same.
 
     Args:
         model: the model, read from a file or from bytes.

@@ -74,7 +74,7 @@ def node_versions(root: tables.Model, extra: Rows | None = None) -> list[NodeVer
 
     Args:
         root: the model's tables.
-        extra: first releases of operators that LiteRT's table does not have, by name and version.
+        extra: the first runtime release of operators that are not built in, by name and version.
 
     Raises:
         ModelError: a node refers to an operator code that does not exist.
@@ -124,7 +124,7 @@ def parse_release(release: str) -> str:
     """Return the release in its comparable form of three numbers: "2.5" becomes "2.5.0".
 
     Raises:
-        ReleaseError: it is not of the form 2.5 or 2.5.0.
+        ReleaseError: the text is not of the form 2.5 or 2.5.0.
     """
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9}){1,2}", release):
         raise ReleaseError(f"'{release}' is not a release; releases are written 2.5.0 or 2.5.")
@@ -172,7 +172,7 @@ def describe_versions(model: str | os.PathLike[str] | Model, plugins: PluginMana
 
 
 def minimum_runtime_noted(model: Model) -> str | None:
-    """Return the release in the model's metadata entry `min_runtime_version`; None if there is none."""
+    """Return the runtime release in the model's metadata entry `min_runtime_version`; None without the entry."""
     data = model.metadata(MINIMUM_RUNTIME)
     return None if data is None else data.tobytes().split(b"\0")[0].decode("utf-8", "replace") or None
 

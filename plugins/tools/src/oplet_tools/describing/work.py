@@ -14,15 +14,14 @@ __all__ = ["work_of_nodes"]
 
 
 def work_of_nodes(interpreter: Interpreter, plugins: PluginManager | None = None) -> dict[tuple[int, int], Work]:
-    """Return the work of one run of each node, by (subgraph, node).
+    """Return the work (multiply-adds, other operations, bytes) of one run of each node, by (subgraph, node).
 
-    It includes the nodes that a delegate has replaced, and the delegate's kernels. A kernel's multiply-adds and operations are
-    the sums of those of its nodes, as far as known; its bytes are those of its constants and of tensors that cross the
-    partition's boundary.
+    It includes the nodes that a delegate has replaced, and the delegate's kernels. A kernel's multiply-adds and operations are the sums of
+    those of its nodes, as far as known; its bytes are those of its constants and of tensors that cross the partition's boundary.
 
     Args:
-        interpreter: the interpreter, whose tensors' present shapes count: before `allocate_tensors` those of the model, and where
-            shapes depend on values those of the last run.
+        interpreter: the interpreter; its tensors' current shapes count: the model's before `allocate_tensors`, the last run's where they
+            depend on values.
         plugins: the plugins that count the work of their ops; all installed ones by default.
     """
     from oplet.toolkit import default_manager

@@ -36,14 +36,14 @@ _POSTPROCESS = "TFLite_Detection_PostProcess"
 
 
 class Detection(NamedTuple):
-    """An object that was found.
+    """An object that an object-detection model found.
 
     Attributes:
         label: the label of its class; "" if there is none.
-        number: the number of its class.
+        number: the index of its class.
         score: its score.
-        box: left, top, right and bottom, as parts of the input's width and height.
-        points: corners of a turned box, or keypoints, each x, y, and how visible it is if the model says that.
+        box: left, top, right and bottom, as fractions of the input's width and height.
+        points: corners of a rotated box, or keypoints: (x, y) each, or (x, y, visibility).
     """
 
     label: str
@@ -54,19 +54,19 @@ class Detection(NamedTuple):
 
 
 class Detector(NamedTuple):
-    """How objects are read out of a model's outputs.
+    """The format of an object-detection model's outputs, by the model's metadata.
 
     Attributes:
-        boxes: the tensor index of the output of boxes.
-        classes: that of the numbers of classes; -1 where `boxes` has them all.
-        scores: that of the scores; -1 where `boxes` has them all.
-        number: that of the number of objects; -1 for as many as there are.
-        order: the places of the box's four numbers.
-        kind: what the four numbers are.
-        in_pixels: whether they are pixels of the input, not parts of its size.
-        labels: labels of the classes.
+        boxes: tensor index of the output with the boxes.
+        classes: tensor index of the output with the objects' classes; -1 if the output `boxes` has everything.
+        scores: tensor index of the output with the scores; -1 if the output `boxes` has everything.
+        number: tensor index of the output with the number of objects; -1 if all boxes count.
+        order: the positions, in a box of the output, of the four numbers that `kind` names.
+        kind: the meaning of a box's four numbers, such as left, top, right, bottom.
+        in_pixels: whether boxes are in pixels of the input; otherwise in fractions of its size.
+        labels: labels of the classes, by index.
         rules: calibration and threshold of the scores.
-        exported: how the output of ultralytics' model is read; None for another model.
+        exported: the format of the only output of a model that ultralytics (YOLO) exported; None for other models.
     """
 
     boxes: int
@@ -83,12 +83,12 @@ class Detector(NamedTuple):
     def read(
         self, outputs: Mapping[int, Array], size: tuple[int, int], shown: tuple[float, float] | None = None
     ) -> list[Detection]:
-        """Return the objects that a run found, the highest score first.
+        """Return the objects in the outputs of a run, the highest score first.
 
         Args:
             outputs: real values of the outputs, by tensor index.
-            size: height and width of the input's picture.
-            shown: height and width of what the input shows, in pixels of the user's picture; None for `size`.
+            size: height and width of the model's input, in pixels.
+            shown: height and width, in pixels of the original picture, of the area that was resized to the input; None for `size`.
         """
         if self.exported is not None:
             found = self.exported.read(outputs[self.boxes], size, shown)
@@ -127,15 +127,15 @@ def detector_of(
     *,
     locale: str = "",
 ) -> Detector | None:
-    """Return how the objects of a detector are read, and tell it; None for other models, and where metadata are damaged, which is told.
+    """Return the format of an object-detection model's outputs, and report it; None for other models, and for damaged metadata (reported).
 
     Args:
         model: the model.
         subgraph: the subgraph's index.
-        outputs: names and shapes of the outputs of the run, by tensor index.
-        channels_first: whether the input's channels come before its rows.
+        outputs: name and shape of each output, by tensor index.
+        channels_first: whether the input is NCHW; otherwise NHWC.
         reporter: receives the messages.
-        locale: the language of the labels; "" for the first.
+        locale: the language of the labels; "" for the first in the metadata.
     """
     if not has_readable_tables(model):  # what is said of labels and pictures tells it
         return None

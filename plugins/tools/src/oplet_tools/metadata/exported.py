@@ -24,13 +24,13 @@ _MOST_TAKEN, _MOST_BOXES = 30_000, 300
 
 
 class Found(NamedTuple):
-    """An object in parts of the input's width and height.
+    """An object that a YOLO model found; coordinates are fractions of the input's width and height.
 
     Attributes:
-        number: the number of its class.
+        number: the index of its class.
         score: its score.
         box: left, top, right and bottom.
-        points: corners of a turned box, or keypoints: x, y, and how visible it is if the model says that.
+        points: corners of a rotated box, or keypoints: (x, y) each, or (x, y, visibility).
     """
 
     number: int
@@ -40,14 +40,14 @@ class Found(NamedTuple):
 
 
 class Exported(NamedTuple):
-    """How an output is read.
+    """The format of the output of a model that ultralytics (YOLO) exported.
 
     Attributes:
-        classes: how many classes there are.
-        selected: whether the model has selected the boxes.
-        in_pixels: whether its numbers are pixels of the input, not parts of its size.
-        turned: whether boxes are turned: the last number is the angle.
-        keypoints: how many keypoints there are, and how many numbers each has; (0, 0) for none.
+        classes: the number of classes.
+        selected: whether the model itself does non-maximum suppression; otherwise `read` does.
+        in_pixels: whether coordinates are pixels of the input; otherwise fractions of its size.
+        turned: whether boxes are rotated; the last number is the angle in radians.
+        keypoints: the number of keypoints, and of values for each (2, or 3 with visibility); (0, 0) for none.
     """
 
     classes: int
@@ -57,12 +57,13 @@ class Exported(NamedTuple):
     keypoints: tuple[int, int] = (0, 0)
 
     def read(self, output: Array, size: tuple[int, int], shown: tuple[float, float] | None = None) -> list[Found]:
-        """Return the objects, the highest score first.
+        """Return the objects in an output, the highest score first.
 
         Args:
-            output: the real values.
-            size: height and width of the input's picture.
-            shown: height and width of what the input shows, in pixels of the user's picture, in which boxes are turned; None for `size`.
+            output: the real values, of shape [1, ...].
+            size: height and width of the model's input, in pixels.
+            shown: height and width, in pixels of the original picture, of the area that was resized to the input (boxes are
+                rotated there); None for `size`.
         """
         # In a damaged model there are numbers that are none; what ultralytics would do with these is of no use.
         rows = np.nan_to_num(output[0].astype(np.float64), nan=0, posinf=0, neginf=0).clip(-(2.0**31), 2.0**31)
@@ -106,12 +107,12 @@ class Exported(NamedTuple):
 
 
 def exported_as(said: Ultralytics, shape: tuple[int, ...], channels_first: bool) -> Exported | None:
-    """Return how an output of a shape is read; None if it is no list of objects.
+    """Return the format of an output of this shape; None if it is no list of objects.
 
     Args:
-        said: what the model's metadata say.
+        said: the model's ultralytics metadata.
         shape: the output's shape.
-        channels_first: whether the input's channels come before its rows.
+        channels_first: whether the input is NCHW; otherwise NHWC.
     """
     classes = len(said.names)
     if said.task not in TASKS or not classes or len(shape) != 3 or shape[0] != 1:

@@ -21,7 +21,7 @@ T = TypeVar("T", bound=Table)
 
 
 def to_dict(table: Table) -> dict[str, Any]:
-    """Return what is set in a table, ready for JSON."""
+    """Convert a table to a dictionary for JSON, without fields that are not set."""
     told: dict[str, Any] = {}
     for field in table.fields:
         value = getattr(table, field.name)
@@ -34,12 +34,12 @@ def to_dict(table: Table) -> dict[str, Any]:
 
 
 def from_dict(cls: type[T], values: Mapping[str, Any], where: str = "") -> T:
-    """Return the table that `to_dict` made these values of.
+    """Convert a dictionary, as `to_dict` returns it, to a table.
 
     Args:
         cls: the table's class.
         values: the values by the names of the fields.
-        where: what messages call the table; "" for the name of its class.
+        where: the table's name in error messages; "" for the name of its class.
 
     Raises:
         ModelError: a field does not exist or has a value of another kind.

@@ -16,12 +16,12 @@ __all__ = ["AttachedLabels", "labels_of", "lines_of"]
 
 
 class AttachedLabels(NamedTuple):
-    """Labels in the model's own file.
+    """Labels from a file that is attached to the model.
 
     Attributes:
         file: the name of the attached file.
         labels: the labels, one for each index along the last axis, or one for each value.
-        missing: why labels are not in the language that was asked for; "" if they are.
+        missing: why the labels are not in the requested language; "" if they are.
     """
 
     file: str
@@ -32,8 +32,8 @@ class AttachedLabels(NamedTuple):
 def labels_of(model: Model, subgraph: int, position: int, *, locale: str = "", values: bool = False) -> AttachedLabels | None:
     """Return the labels of an output by the model's metadata; None if the metadata name no labels.
 
-    Of several files for several languages the first is taken, as the metadata schema has it, unless `locale` asks for another. The classes
-    of a classifier that ultralytics exported have the names that its metadata have.
+    Of files for several languages, that of `locale` or else the first is taken. For a classifier that ultralytics exported, the labels are
+    the class names in its metadata.
 
     Args:
         model: the model.
@@ -66,7 +66,7 @@ def lines_of(model: Model, name: str) -> list[str]:
 
     Raises:
         ModelError: the file is not attached, or cannot be read.
-        UnicodeDecodeError: it is not UTF-8.
+        UnicodeDecodeError: the file is not UTF-8.
     """
     content = attached_file(model, name)
     if content is None:

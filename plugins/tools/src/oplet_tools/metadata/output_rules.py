@@ -15,21 +15,21 @@ __all__ = ["OutputRules", "Reporter", "has_readable_tables", "output_rules", "va
 
 
 class Reporter(Protocol):
-    """Protocol: receives messages on what is taken of the metadata, and what is not."""
+    """Protocol: receives messages on which parts of the metadata are used, and which cannot be."""
 
     def say(self, text: str) -> None:
-        """Report what is done."""
+        """Report which metadata are used, and how."""
 
     def warn(self, text: str) -> None:
-        """Warn of what cannot be done."""
+        """Warn of metadata that cannot be used."""
 
 
 class OutputRules(NamedTuple):
-    """What is done to the scores of an output.
+    """Labels, calibration and threshold of an output's scores, by the model's metadata.
 
     Attributes:
-        labels: labels of the indices; empty for none.
-        scores: calibration and threshold.
+        labels: the label of each score, by index; empty for none.
+        scores: calibration and threshold of the scores.
     """
 
     labels: tuple[str, ...] = ()
@@ -47,9 +47,9 @@ def output_rules(
     locale: str = "",
     labelled: bool = False,
 ) -> OutputRules:
-    """Return what the metadata say of an output of `size` scores, and tell it.
+    """Return labels, calibration and threshold that the metadata have for an output of `size` scores; report what is used.
 
-    What cannot be read, or does not fit the number of scores, is told and left out.
+    Metadata that cannot be read, or do not fit the number of scores, are reported and ignored.
 
     Args:
         model: the model.
@@ -59,7 +59,7 @@ def output_rules(
         size: the number of scores.
         reporter: receives the messages.
         locale: the language of the labels; "" for the first.
-        labelled: whether the user gives labels, so that those of the metadata are not asked for.
+        labelled: whether the user gives labels, so that those in the metadata are ignored.
     """
     position = _position(model, subgraph, tensor)
     if position is None:
@@ -87,7 +87,7 @@ def output_rules(
 
 
 def value_labels(model: Model, subgraph: int, tensor: int, name: str, reporter: Reporter, *, locale: str = "") -> tuple[str, ...]:
-    """Return the labels of an output's values, which are numbers of classes, and tell from where; empty if there are none.
+    """Return the labels that the metadata have for an output's values (class indices), and report their source; empty if there are none.
 
     The arguments are those of `output_rules`.
     """

@@ -26,12 +26,12 @@ __all__ = ["Metadata", "associated_files", "read_metadata"]
 
 @dataclass(frozen=True)
 class Metadata:
-    """What a model's file says of the model.
+    """The metadata in a model's file.
 
     Attributes:
         model: the open model.
         tables: its TFLITE_METADATA; None if it has none. Tables may be changed, and written with `write_metadata`.
-        files: the files that are attached to it.
+        files: the files that are attached (in a zip archive at the end of the model's file).
     """
 
     model: Model
@@ -43,7 +43,7 @@ class Metadata:
         """The metadata that ultralytics attached; None if there are none.
 
         Raises:
-            ModelError: they are damaged.
+            ModelError: the metadata are damaged.
         """
         return ultralytics_of(self.model)
 
@@ -86,7 +86,7 @@ class Metadata:
             ) from error
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it in plain dictionaries and lists, ready for JSON; `tflite_metadata` as flatc writes it.
+        """Return all metadata in plain dictionaries and lists, ready for JSON; `tflite_metadata` has the form that flatc writes.
 
         Raises:
             ModelError: ultralytics' metadata are damaged.

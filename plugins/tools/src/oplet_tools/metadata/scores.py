@@ -31,13 +31,13 @@ _LEAST = float(np.float32(1e-16))
 
 
 class Calibration(NamedTuple):
-    """Calibration of scores.
+    """Calibration of classification scores: a sigmoid with parameters of its own for each class.
 
     Attributes:
         file: the attached file with the parameters.
-        transformation: what becomes of a score first.
-        default: the score of what has no parameters, or is below its minimum.
-        parameters: scale, slope, offset and minimum of each index, float64 of shape [indices, 4]; NaN for none.
+        transformation: the function that is applied to a score first, such as the logarithm.
+        default: the result for scores without parameters, or below the minimum of theirs.
+        parameters: scale, slope, offset and minimum for each class, float64 of shape [classes, 4]; NaN for a class without any.
     """
 
     file: str
@@ -50,7 +50,7 @@ class Calibration(NamedTuple):
 
         Args:
             scores: scores, of any shape.
-            indices: the index of each score's parameters, of the same shape; None for scores in the order of the indices.
+            indices: the class of each score, of the same shape; None if the position of a score is its class.
         """
         flat = scores.reshape(-1).astype(np.float64)
         places = np.arange(flat.size) if indices is None else indices.reshape(-1)
@@ -69,10 +69,10 @@ class Calibration(NamedTuple):
 
 
 class ScoreRules(NamedTuple):
-    """What metadata say of an output's scores.
+    """Calibration and threshold of an output's scores, by the model's metadata.
 
     Attributes:
-        calibration: makes scores of several classes comparable, as the attached file says; None for scores as they are.
+        calibration: the calibration, from an attached file; None for scores as they are.
         threshold: the score below which results are left out; None for none.
     """
 
@@ -87,7 +87,7 @@ class ScoreRules(NamedTuple):
 
 
 def score_rules_of(model: Model, subgraph: int, position: int) -> ScoreRules:
-    """Return what the model's metadata say of the scores of an output.
+    """Return the calibration and threshold that the model's metadata have for the scores of an output.
 
     Args:
         model: the model.

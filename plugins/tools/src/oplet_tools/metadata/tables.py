@@ -53,7 +53,7 @@ ENTRY, IDENTIFIER = "TFLITE_METADATA", b"M001"
 
 
 class AssociatedFileType(IntEnum):
-    """What an attached file is for."""
+    """The purpose of an attached file, such as labels or a vocabulary."""
 
     UNKNOWN = 0
     DESCRIPTIONS = 1
@@ -65,7 +65,7 @@ class AssociatedFileType(IntEnum):
 
 
 class ColorSpaceType(IntEnum):
-    """The colours of a picture."""
+    """The color space of a picture."""
 
     UNKNOWN = 0
     RGB = 1
@@ -73,7 +73,7 @@ class ColorSpaceType(IntEnum):
 
 
 class BoundingBoxType(IntEnum):
-    """The four numbers of a box: left, top, right, bottom; or left, top, width, height; or centre x, centre y, width, height."""
+    """The meaning of a box's four numbers: left, top, right, bottom; or left, top, width, height; or centre x, centre y, width, height."""
 
     UNKNOWN = 0
     BOUNDARIES = 1
@@ -82,14 +82,14 @@ class BoundingBoxType(IntEnum):
 
 
 class CoordinateType(IntEnum):
-    """The unit of a box's numbers: parts of the picture's size, or pixels."""
+    """The unit of a box's numbers: fractions of the picture's size, or pixels."""
 
     RATIO = 0
     PIXEL = 1
 
 
 class ScoreTransformationType(IntEnum):
-    """What becomes of a score before it is calibrated: x, log(x), or log(x) - log(1 - x)."""
+    """The function applied to a score before calibration: x, log(x), or log(x) - log(1 - x)."""
 
     IDENTITY = 0
     LOG = 1
@@ -107,7 +107,7 @@ class AssociatedFile(Table):
 
 
 class FeatureProperties(Table):
-    """A tensor of plain numbers."""
+    """Content of a tensor: plain numbers."""
 
 
 class ImageSize(Table):
@@ -118,14 +118,16 @@ class ImageSize(Table):
 
 
 class ImageProperties(Table):
-    """A tensor that is a picture; the size is for dimensions that the shape leaves free."""
+    """Content of a tensor: a picture; the size is for dimensions that the shape leaves free."""
 
     color_space: ColorSpaceType = enum(0, ColorSpaceType)
     default_size: ImageSize | None = table(1, ImageSize)
 
 
 class BoundingBoxProperties(Table):
-    """A tensor of boxes; `index` has the place of each of the four numbers in the order of `BoundingBoxType`, empty for that order."""
+    """Content of a tensor: boxes. `index` is the position of each of the four numbers in the order of `BoundingBoxType`; empty
+    for that order.
+    """
 
     index: NDArray[np.uint32] | None = vector(0, "uint32")
     type: BoundingBoxType = enum(1, BoundingBoxType)
@@ -133,21 +135,21 @@ class BoundingBoxProperties(Table):
 
 
 class AudioProperties(Table):
-    """A tensor of sound; the rate is in Hz."""
+    """Content of a tensor: sound; the sample rate is in Hz."""
 
     sample_rate: int = uint32(0)
     channels: int = uint32(1)
 
 
 class ValueRange(Table):
-    """The first and the last dimension that a content takes."""
+    """The first and the last dimension of a tensor that a content occupies."""
 
     min: int = int32(0)
     max: int = int32(1)
 
 
 class Content(Table):
-    """What a tensor's values are, and which of its dimensions hold one of them (None for all but the batch)."""
+    """The kind of a tensor's values, and the dimensions that hold one such value (None for all but the batch)."""
 
     content_properties: Table | None = union(
         1, {1: FeatureProperties, 2: ImageProperties, 3: BoundingBoxProperties, 4: AudioProperties}
@@ -156,47 +158,47 @@ class Content(Table):
 
 
 class NormalizationOptions(Table):
-    """Means and standard deviations: one, or one for each channel."""
+    """Options of normalization: means and standard deviations, one or one for each channel."""
 
     mean: NDArray[np.float32] | None = vector(0, "float32")
     std: NDArray[np.float32] | None = vector(1, "float32")
 
 
 class ScoreCalibrationOptions(Table):
-    """Calibration of scores by a sigmoid for each index, whose parameters are in a file of the tensor."""
+    """Options of score calibration by a sigmoid for each class, with parameters in an attached file."""
 
     score_transformation: ScoreTransformationType = enum(0, ScoreTransformationType)
     default_score: float = float32(1)
 
 
 class ScoreThresholdingOptions(Table):
-    """The score below which results are left out."""
+    """Options of score thresholding: results with lower scores are left out."""
 
     global_score_threshold: float = float32(0)
 
 
 class BertTokenizerOptions(Table):
-    """Text becomes the tokens of BERT."""
+    """Options of a BERT tokenizer that converts text to the input."""
 
     vocab_file: list[AssociatedFile] | None = tables(0, AssociatedFile)
 
 
 class SentencePieceTokenizerOptions(Table):
-    """Text becomes the tokens of a SentencePiece model."""
+    """Options of a SentencePiece tokenizer that converts text to the input."""
 
     sentencePiece_model: list[AssociatedFile] | None = tables(0, AssociatedFile)
     vocab_file: list[AssociatedFile] | None = tables(1, AssociatedFile)
 
 
 class RegexTokenizerOptions(Table):
-    """Text is split at a regular expression, and each part looked up in a vocabulary."""
+    """Options of a tokenizer that splits text at a regular expression, and looks the parts up in a vocabulary."""
 
     delim_regex_pattern: str | None = string(0)
     vocab_file: list[AssociatedFile] | None = tables(1, AssociatedFile)
 
 
 class ProcessUnit(Table):
-    """A step before or after the model."""
+    """A step of pre- or postprocessing."""
 
     options: Table | None = union(
         1,
@@ -238,14 +240,14 @@ class TensorMetadata(Table):
 
 
 class CustomMetadata(Table):
-    """Metadata of another schema, by its name."""
+    """Metadata in another schema, under a name."""
 
     name: str | None = string(0)
     data: NDArray[np.uint8] | None = vector(1, "uint8")
 
 
 class SubGraphMetadata(Table):
-    """Metadata of a subgraph; its inputs and outputs are in the model's order."""
+    """Metadata of a subgraph; its inputs and outputs are listed in the model's order."""
 
     name: str | None = string(0)
     description: str | None = string(1)

@@ -19,14 +19,14 @@ _MOST_BYTES = 1 << 20
 
 
 class Ultralytics(NamedTuple):
-    """What ultralytics' metadata say.
+    """The metadata that ultralytics (YOLO) attaches to models that it exports.
 
     Attributes:
-        file: the attached file.
-        task: "detect", "classify", "segment", "pose" or "obb"; "" if it is not said.
-        names: the names of the classes, in order.
-        size: height and width that the model was exported for; None if they are not said.
-        content: all that the file has, by name.
+        file: the name of the attached file.
+        task: "detect", "classify", "segment", "pose" or "obb"; "" if not given.
+        names: the names of the classes, by index.
+        size: height and width of the pictures that the model was exported for; None if not given.
+        content: all entries of the file.
     """
 
     file: str

@@ -52,10 +52,10 @@ def write_metadata(
     Args:
         source: the .tflite file.
         target: the file to write.
-        tables: the new TFLITE_METADATA, as a table or as the dictionary that `Metadata.as_dict` has; None to leave what is there.
-        files: files to attach, or to attach in place of those of the same name; text is written in UTF-8.
+        tables: the new TFLITE_METADATA, as a table or as the dictionary in `Metadata.as_dict`; None to keep the old ones.
+        files: contents of files to attach, by name, replacing files of that name; text is written in UTF-8.
         removed: names of attached files to leave out.
-        ultralytics: what the file metadata.json is to have, as ultralytics writes it; None to leave what is there.
+        ultralytics: the new content of the attached metadata.json, as ultralytics writes it; None to keep the old one.
 
     Raises:
         ModelError: the model cannot be read or written, the metadata name a file that is not attached, or do not fit the model.

@@ -44,7 +44,7 @@ def ensure_layout() -> None:
     """Check that graphlay is installed.
 
     Raises:
-        LayoutError: it is not installed.
+        LayoutError: graphlay is not installed.
     """
     try:
         import graphlay  # noqa: F401

@@ -78,7 +78,7 @@ class Partition:
         inputs: tensors from outside that its nodes read, without constants.
         outputs: tensors of its nodes that other nodes, or the caller, read.
         constants: constants that its nodes read.
-        remark: what the delegate says of how it runs, such as the device, "" for nothing.
+        remark: the delegate's remark on how the partition runs, such as the device; "" without one.
     """
 
     index: int
@@ -98,7 +98,7 @@ class NodeAssignment:
     Attributes:
         index: the node's index.
         op: the operator's name.
-        version: the version that the model asks for.
+        version: the version of the op in the model.
         inputs: indices of its inputs, -1 for one that is left out.
         outputs: indices of its outputs.
         partition: the number of its partition; None if no delegate claims it.
@@ -125,10 +125,10 @@ class SubgraphPartitioning:
         outputs: indices of its output tensors.
         tensors: the tensors that nodes or callers use, by index.
         nodes: the model's nodes, in the order in which they run without delegates.
-        plan: the execution plan with delegates: indices of nodes that stay and of delegate kernels.
+        plan: the execution plan with delegates: indices of unclaimed nodes and of delegate kernels.
         partitions: the partitions, in the order in which they run.
         errors: for each delegate that failed on this subgraph and is not applied to it, the error, by the delegate's name.
-        skipped: why the delegates are not asked about this subgraph, "" if they are.
+        skipped: why delegates are not applied to this subgraph; "" if they are.
     """
 
     index: int
@@ -149,8 +149,8 @@ class Partitioning:
 
     Attributes:
         file: the model's name.
-        delegates: the delegates' names, in the order in which they are asked; "NAME (2)" for a second one of that name.
-        error: the error of a delegate that failed or does not support the model, "" if there is none. Those after it are not asked.
+        delegates: the delegates' names, in the order in which they are applied; "NAME (2)" for a second one of that name.
+        error: the error of a delegate that failed or does not support the model; "" without one. Later delegates are not applied.
         subgraphs: all subgraphs.
     """
 
@@ -176,7 +176,7 @@ class Partitioning:
 
     @property
     def totals(self) -> tuple[Traffic, Traffic, Traffic]:
-        """The tensors and bytes that partitions read as inputs, write as outputs and read as constants, in all together."""
+        """The tensors and bytes that all partitions together read as inputs, write as outputs, and read as constants."""
         cuts = self.partitions
         return _sum([c.inputs for c in cuts]), _sum([c.outputs for c in cuts]), _sum([c.constants for c in cuts])
 

@@ -55,7 +55,7 @@ class EntryPoint:
         self.batched = marked or with_dimensions
 
     def sizes(self) -> set[int]:
-        """Return the sizes of the first dimensions of batched inputs: one if they agree on a batch size."""
+        """Return the set of first dimensions of the batched inputs; one element if they agree on a batch size."""
         return {indices(self._tensors[i].shape)[0] for i in self.batched}
 
     def described(self) -> str:
@@ -114,7 +114,7 @@ class Recording:
     def first_wrong(
         self, before: Callable[[], Interpreter], after: Interpreter, nodes: Sequence[Sequence[int]], batch: int
     ) -> int | None:
-        """Find the first node whose outputs differ from those of the old model.
+        """Return the index of the first node whose outputs in the new model differ from those in the old one; None if there is none.
 
         Args:
             before: makes interpreters of the old model that preserve all tensors.

@@ -34,7 +34,7 @@ class BatchError(ModelError):
 
 
 def changed_axes(before: Sequence[int], after: Sequence[int]) -> list[int] | None:
-    """Return the dimensions that differ; None if the ranks differ."""
+    """Return the dimensions in which two shapes differ; None if their ranks differ."""
     if len(before) != len(after):
         return None
     return [axis for axis, (old, new) in enumerate(zip(before, after)) if old != new]
@@ -75,7 +75,7 @@ class Graph:
 
 
 class NodeView:
-    """A node of the graph with its inputs by position, for the rules, which read it and change it in place."""
+    """A node of a `Graph`, with its inputs by position; batch rules read and change the node through it, in place."""
 
     def __init__(self, graph: Graph, index: int) -> None:
         self.graph = graph

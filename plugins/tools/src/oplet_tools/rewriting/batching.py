@@ -41,12 +41,12 @@ def set_batch(model: Model, batch: int, plugins: PluginManager) -> tuple[list[st
         batch: the new size, -1 to leave it free.
 
     Returns:
-        Descriptions of what else was changed; and whether runs of the old and the new model were compared (they cannot be if the model
-        does not run on random values).
+        Descriptions of changes besides the shapes; and whether outputs of the old and the new model were compared (impossible if
+        the model does not run on random values).
 
     Raises:
         BatchError: the batch size cannot be changed; the message names the node.
-        OpletError: the model does not run as it is.
+        OpletError: the model does not run at its present batch size.
     """
     try:
         return _set_batch(model, batch, plugins)

@@ -29,7 +29,7 @@ __all__ = ["RewriteReport", "rewrite", "rewrite_file", "with_entries"]
 
 @dataclass
 class RewriteReport:
-    """Report of the changes.
+    """Report of the changes that `rewrite` made.
 
     Attributes:
         versions: each operator that got another version: `op`, `before`, `after`, `nodes`.

@@ -73,7 +73,7 @@ def strip(model: Model) -> dict[str, int]:
 
 
 def drop_buffers(root: tables.Model) -> int:
-    """Remove unreferenced buffers and external buffers; return their number."""
+    """Remove unreferenced buffers and external buffers from a model's tables, in place; return their number."""
     buffers = root.buffers or []
     tensors = [tensor for subgraph in root.subgraphs or [] for tensor in subgraph.tensors or []]
     entries = root.metadata or []

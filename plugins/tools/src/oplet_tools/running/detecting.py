@@ -18,14 +18,14 @@ Array = NDArray[Any]
 
 
 class FoundObject(NamedTuple):
-    """An object in a picture.
+    """An object that an object-detection model found in a picture.
 
     Attributes:
         label: the label of its class; "" if there is none.
-        number: the number of its class.
+        number: the index of its class.
         score: its score.
-        box: left, top, right and bottom.
-        points: corners of a turned box, or keypoints: x, y, and how visible it is if the model says that.
+        box: left, top, right and bottom, in the unit of `Objects.unit`.
+        points: corners of a rotated box, or keypoints: (x, y) each, or (x, y, visibility).
     """
 
     label: str
@@ -36,12 +36,12 @@ class FoundObject(NamedTuple):
 
 
 class Objects(NamedTuple):
-    """The objects of a run.
+    """The objects that a run of an object-detection model found.
 
     Attributes:
-        unit: "pixels" if boxes are in pixels of the picture, "parts" if in parts of the input's width and height.
+        unit: "pixels" if boxes are in pixels of the picture, "parts" if in fractions of the input's width and height.
         found: the objects, the highest score first.
-        points: what their points are: "corners", "keypoints", or "" for none.
+        points: the meaning of the objects' points: "corners" of rotated boxes, "keypoints", or "" for none.
     """
 
     unit: str
@@ -49,7 +49,7 @@ class Objects(NamedTuple):
     points: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a dictionary of them, for JSON."""
+        """Return the objects as a dictionary, for JSON."""
         return {"unit": self.unit, "found": list(map(self._as_dict, self.found))}
 
     def _as_dict(self, one: FoundObject) -> dict[str, Any]:
@@ -58,11 +58,11 @@ class Objects(NamedTuple):
 
 
 class PictureInput(NamedTuple):
-    """The input that takes the picture.
+    """The input of a model that takes a picture.
 
     Attributes:
         name: its name.
-        channels_first: whether its channels come before its rows.
+        channels_first: whether its layout is NCHW; otherwise NHWC.
     """
 
     name: str
@@ -70,7 +70,7 @@ class PictureInput(NamedTuple):
 
 
 def picture_input(inputs: Mapping[str, Mapping[str, Any]]) -> PictureInput | None:
-    """Return the first input that takes pictures, by the details of inputs; None if there is none."""
+    """Return the first input that can take a picture, given the inputs' details by name; None if there is none."""
     for name, details in inputs.items():
         shape = [int(dim) for dim in details["shape"]]
         if len(shape) == 4 and shape[0] == 1 and (shape[3] in (1, 3) or shape[1] in (1, 3)):
@@ -87,15 +87,15 @@ def detector_in(
     *,
     locale: str = "",
 ) -> Detector | None:
-    """Return how objects are read out of the outputs of a model that takes a picture; None if it is no detector.
+    """Return the format of the outputs of an object-detection model that takes a picture; None for other models.
 
     Args:
         model: the model.
         subgraph: the index of the subgraph that runs.
         inputs: details of the inputs, by name.
         outputs: details of the outputs, by name.
-        reporter: told what is taken of the metadata.
-        locale: the language of labels; "" for the first.
+        reporter: receives messages on which metadata are used.
+        locale: the language of labels; "" for the first in the metadata.
     """
     picture = picture_input(inputs)
     if picture is None:
@@ -110,10 +110,10 @@ def objects_in(
     """Return the objects of a run.
 
     Args:
-        detector: how they are read.
+        detector: the format of the outputs.
         picture: the input that takes the picture.
-        given: its value.
-        notices: notices of what was done to inputs, which tell the part of a picture that the input shows.
+        given: the value of this input.
+        notices: notices of what was done to inputs; they have the area of the picture that was resized to the input.
         outputs: real values of the outputs, by tensor index.
     """
     height, width = given.shape[-2:] if picture.channels_first else given.shape[-3:-1]

@@ -21,7 +21,7 @@ _HEAD = 6
 
 
 def describe_value(value: Value) -> tuple[str, str, str]:
-    """Return name, type (with quantization) and shape of a value, as text."""
+    """Return a value's name, type (with quantization) and shape, as texts."""
     kind = "string" if value.array.dtype.hasobject else str(value.array.dtype)
     quantization = quantization_of(value.details)
     if quantization is not None:
@@ -30,8 +30,8 @@ def describe_value(value: Value) -> tuple[str, str, str]:
 
 
 def preview(value: Value) -> str:
-    """Return the first few values as text: of a quantized tensor real values, or integers if `value.raw` or its quantization is
-    unusable.
+    """Return the first few elements of a value as text: real values for a quantized tensor, integers if `value.raw` or if its
+    quantization cannot be applied.
     """
     flat = value.array.reshape(-1)
     shown = flat[:_HEAD]
@@ -60,8 +60,8 @@ def highest_scores(
         count: the number of scores of each output.
         labels: labels of the scores, in order.
         file: the labels' file, for messages.
-        complain: called with a message if there are too many or too few labels.
-        rules: what the model's metadata say of the scores of outputs; their labels where none are given.
+        complain: called with a warning if there are too many or too few labels.
+        rules: calibration and threshold of outputs' scores, by the model's metadata, and labels that apply where `labels` is empty.
 
     Raises:
         TensorError: there is no such output, or its quantization cannot be applied.
@@ -80,12 +80,14 @@ def highest_scores(
 
 
 def score_rows(result: RunResult) -> list[Value]:
-    """Return the outputs that are one row of numbers."""
+    """Return the outputs that are a single row of numbers, such as scores of classes."""
     return [value for value in result.outputs if 1 < value.array.size == max(value.array.shape, default=1)]
 
 
 def rules_of(result: RunResult, reporter: Reporter, *, locale: str = "", labelled: bool = False) -> dict[str, OutputRules]:
-    """Return what the model's metadata say of the outputs that are one row of scores, by name, and tell it; nothing of others."""
+    """Return labels, calibration and threshold, by the model's metadata, of each output that is a single row of scores; report
+    what is used.
+    """
     if result.model is None:
         return {}
     found = {}
@@ -100,8 +102,8 @@ def rules_of(result: RunResult, reporter: Reporter, *, locale: str = "", labelle
 
 
 def objects_of(result: RunResult, reporter: Reporter, *, locale: str = "") -> Objects | None:
-    """Return the objects that a detector found, as the model's metadata describe its outputs, and tell what is taken of them; None for other
-    models, and for integers of quantized outputs (`raw`).
+    """Return the objects that an object-detection model found, by the model's metadata, and report which metadata are used; None
+    for other models, and for raw integers of quantized outputs.
     """
     inputs, outputs = ({value.name: value.details for value in values} for values in (result.inputs, result.outputs))
     picture = picture_input(inputs)

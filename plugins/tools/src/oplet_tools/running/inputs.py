@@ -41,7 +41,7 @@ _NEGATIVE_ZERO = re.compile(rb"-0(?![0-9.eE])")
 
 
 class RowsError(TensorError):
-    """An array of many rows where one value of an input is expected; `oplet run` runs each of them."""
+    """An input of a single run was given an array with many rows, each of which would fit (`oplet run` runs each row)."""
 
 
 def load_inputs(
@@ -117,7 +117,7 @@ def notify_of_random(given: Mapping[str, Any], details: Mapping[str, Details], n
     """Notify of each input that was given no value where others were: it was probably forgotten, and its values are random.
 
     Args:
-        given: the inputs that were given, by name; without any, random values were asked for.
+        given: the inputs that were given, by name; if empty, all random values are intended and there is no notice.
         details: all inputs, by name.
         notify: called with a notice of each input that is missing.
     """
@@ -151,11 +151,11 @@ def load_input(
     Args:
         path: the file.
         details: the input's dictionary of `Interpreter.get_input_details`.
-        name: what messages call the input, and which array of an .npz or entry of a JSON object to take.
+        name: the input's name, in messages and for finding its array in an .npz or its entry in a JSON object.
         scale: pixels of pictures become pixel * scale + offset; None as in `load_picture`.
         offset: see `scale`.
         raw: whether the file holds a quantized input's integers, not real values.
-        notify: called with a notice of what was done to the value.
+        notify: called with a notice of each change to the value.
 
     Raises:
         TensorError: the file is of another kind, damaged, or its value does not fit.
@@ -191,9 +191,9 @@ def fitted(entry: Entry, details: Details, name: str, path: Path | str, raw: boo
         entry: reads the value, given the input's details and name.
         details: the input's details.
         name: the input's name.
-        path: the value's file, or what messages call the value.
+        path: the value's file, or a name of the value for messages.
         raw: whether the value is a quantized input's integers, not real values.
-        notify: called with a notice of what was done to the value.
+        notify: called with a notice of each change to the value.
 
     Raises:
         TensorError: the value does not fit.
@@ -279,11 +279,11 @@ def parse_json(content: bytes, source: str, kind: str = ".json file") -> Any:
 
     Args:
         content: the text.
-        source: what messages call it.
-        kind: what it should be, in messages.
+        source: the name of the text in messages.
+        kind: the expected kind of file, in messages.
 
     Raises:
-        TensorError: it is not JSON, is nested too deeply, or two entries of an object have the same name.
+        TensorError: the text is not JSON, is nested too deeply, or two entries of an object have the same name.
     """
     import json  # imported late: programs that read other files start faster
 

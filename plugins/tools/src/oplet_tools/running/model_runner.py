@@ -33,8 +33,7 @@ class ModelRunner:
     Attributes:
         signature: the key of the signature, "" for the first subgraph.
         inputs: details of each input, by name, in the model's order. They have two more entries: "limits", the range of integers of 2 and 4
-            bits, and "picture_rules", a function that gives the size, colours and normalization
-            that the model's file says pictures have.
+            bits, and "picture_rules", a function that returns the size, colours and normalization of pictures by the model's metadata.
         outputs: details of each output, by name; after a call with the shapes of its results.
         interpreter: the interpreter.
 
@@ -68,7 +67,7 @@ class ModelRunner:
         return _in_order(self._runner.get_output_details(), self.interpreter.get_output_details())
 
     def complete(self, given: Mapping[str, tuple[Array, str]], seed: int) -> dict[str, tuple[Array, str]]:
-        """Return a value for every input, with its source: the given ones, and random values with the source "random"."""
+        """Return a value for every input with its source: the given ones, and random values with the source "random"."""
         if given.keys() >= self.inputs.keys():  # importing numpy.random is slow
             return {name: given[name] for name in self.inputs}
         random = np.random.default_rng(seed)

@@ -61,7 +61,7 @@ class Header:
 
     @property
     def row(self) -> Header:
-        """The header that one row along the first axis would have as an array."""
+        """The header of one row along the first axis as an array of its own."""
         return Header(self.dtype, self.shape[1:], False)
 
 
@@ -85,7 +85,7 @@ def read_npy(path: Path, check: HeaderCheck) -> NDArray[Any]:
 
 
 def npy_rows(path: Path, check: HeaderCheck, start: int = 0) -> Iterator[NDArray[Any]]:
-    """Yield the rows of an .npy file along its first axis, read as they are asked for.
+    """Yield the rows of an .npy file along its first axis, read lazily.
 
     Args:
         path: the file.
@@ -142,7 +142,7 @@ def read_npz(path: Path, name: str, check: HeaderCheck) -> NDArray[Any]:
     Args:
         path: the file.
         name: the array's name, one of `npz_names`.
-        check: called with the header and the compressed bytes' number before the elements are read; raises to refuse them.
+        check: called with the header and the array's compressed size in bytes before the elements are read; raises to refuse them.
 
     Raises:
         TensorError: the file is damaged, encrypted, compressed in a way that numpy does not use, or holds objects.
@@ -162,7 +162,7 @@ def read_npz(path: Path, name: str, check: HeaderCheck) -> NDArray[Any]:
 
 
 def npz_rows(path: Path, name: str, check: HeaderCheck, start: int = 0) -> Iterator[NDArray[Any]]:
-    """Yield the rows of an array of an .npz file along its first axis, unpacked as they are asked for.
+    """Yield the rows of an array of an .npz file along its first axis, unpacked lazily.
 
     Args:
         path: the file.

@@ -59,7 +59,7 @@ def top_scores(
         count: the number of scores.
         labels: labels of the scores, in order.
         raw: whether to return a quantized output's integers in place of real values; they are neither calibrated nor left out.
-        rules: the calibration of the scores, and the score below which they are left out.
+        rules: the calibration of the scores, and the threshold below which scores are left out.
 
     Raises:
         TensorError: the output is not one row of numbers.
@@ -138,7 +138,7 @@ def save_outputs(outputs: Mapping[str, Array], path: Path) -> None:
 
 
 def check_member(name: str, path: Path) -> None:
-    """Check that an output's name can be that of a zip member, and does not lead out of the folder it is unpacked in."""
+    """Check that an output's name can be the name of a zip member, and does not lead out of the folder that it is unpacked in."""
     reason = ""
     try:
         if len(name.encode()) > _LONGEST_MEMBER:

@@ -71,24 +71,24 @@ def load_picture(
     preprocessing: Preprocessing = _AS_USUAL,
     content: bytes | None = None,
 ) -> Picture:
-    """Load a picture as the value of an input.
+    """Load a picture file as the value of an input.
 
-    The picture is rotated by its EXIF orientation and converted to greyscale, RGB or RGBA by the input's channels: alpha is dropped, the
-    first of several frames is used, 16 bits of grey become 8. It is stretched to the input's height and width, never cropped: by area
-    averaging when it shrinks, bilinearly when it grows. With `scale` or `offset`, real = pixel * scale + offset, which is quantized if the
-    input is. Without them, pixels of 0..255 become (pixel - mean) / std if the model's metadata say so and the input's type holds that; else
-    0..1 for float inputs, and for 8-bit inputs the whole range of the type. What else the model's file says of pictures is done where the
-    user does not ask for something else: see `PictureRules`.
+    The picture is rotated by its EXIF orientation and converted to greyscale, RGB or RGBA by the input's channels: alpha is
+    dropped, the first of several frames is used, 16 bits of grey become 8. It is stretched to the input's height and width, never
+    cropped: by area averaging when it shrinks, bilinearly when it grows. With `scale` or `offset`, real = pixel * scale + offset,
+    which is quantized if the input is. Without them, pixels of 0..255 become (pixel - mean) / std if the model's metadata say so
+    and the input's type holds that; else 0..1 for float inputs, and for 8-bit inputs the whole range of the type. Other rules in
+    the model's metadata (`PictureRules`) apply unless `preprocessing` says otherwise.
 
     Args:
         path: the file.
-        details: the input's dictionary of `Interpreter.get_input_details`; an entry "picture_rules" is a function that returns what the
-            model's file says.
+        details: the input's dictionary of `Interpreter.get_input_details`; an entry "picture_rules" is a function that returns
+            what the model's file says.
         name: the input's name in messages.
         scale: the factor of pixels; None for 1 if `offset` is given, else for the conversion described above.
         offset: what is added to pixels; None for 0 if `scale` is given.
-        preprocessing: the conversion that the user asks for.
-        content: the file's bytes, if they are known; then `path` only names them.
+        preprocessing: the preprocessing that the user specifies.
+        content: the file's bytes if already read; `path` is then only their name in messages.
 
     Raises:
         TensorError: the file is not a PNG or JPEG, too large or damaged, or the input takes no pictures.

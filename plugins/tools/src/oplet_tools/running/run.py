@@ -63,7 +63,7 @@ class RunResult:
         inputs: the inputs, in order.
         outputs: the outputs, in order.
         providers: the number of nodes that each package or delegate ran, by its name and version, separated by a space.
-        choice: what "auto" chose and why; "" if it was not asked for.
+        choice: the choice of "auto" and its reason, in words; "" without it.
         raw: whether values of quantized tensors are integers, not real values.
         model: the model.
         subgraph: the index of the subgraph that was run.
@@ -112,7 +112,7 @@ def run_model(
         delegates: the delegates, in the order in which they claim nodes, or "auto" for the fastest.
         use_mmap: False to read the model's file into memory in place of mapping it.
         raw: whether values of quantized tensors are their integers, in inputs and outputs; otherwise they are real values.
-        notify: called with a notice of what was done to an input; `Value.notices` has the notices too.
+        notify: called with a notice of each change to an input; `Value.notices` has the notices too.
 
     Raises:
         OpletError: the model, a package or an input is wrong.
@@ -155,9 +155,9 @@ def run_model(
 
 
 def providers_of(interpreter: Interpreter) -> dict[str, int]:
-    """Count the nodes whose kernels each package or delegate supplies, by its name and version, in descending order.
+    """Count the nodes that each package's or delegate's kernels run, by its name and version, in descending order.
 
-    Nodes that nothing serves are those of "nobody".
+    Nodes without a kernel are counted under "nobody".
     """
     return dict(Counter(map(_origin, interpreter.explain())).most_common())
 

@@ -55,7 +55,7 @@ class Names(NamedTuple):
         Args:
             name: the op's or delegate's name.
             kind: "op" or "delegate", the suffix of the names.
-            package: the pip package's name, from which the module's and the plugin's follow then.
+            package: the pip package's name, from which the module's and plugin's names are derived; None to derive all from `name`.
 
         Examples:
             >>> Names.of("Convolution2DTransposeBias", "op")[:3]

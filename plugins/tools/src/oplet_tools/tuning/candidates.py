@@ -26,14 +26,14 @@ _LONGEST, _SHOWN = 100_000, 4
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way of running a model: kernels, and delegates applied before them.
+    """One way of running a model: a set of kernels, and delegates applied before them.
 
     Attributes:
         kernels: the plugin whose kernels replace the built-in ones where it has them, "" for the built-in kernels alone.
         prefer: the plugins to take where several have kernels for an op, the most preferred first.
         delegates: names of the delegates to apply, in order; "distribution:name" where two packages bring the same name.
-        nodes: the nodes of the main subgraph that each delegate may claim, as `runs_text` writes them, "" for all; () where all of
-            them may claim all.
+        nodes: for each delegate the nodes of the main subgraph that it may claim, as ranges "0-31,40", "" for all; () if no
+            delegate is limited.
     """
 
     kernels: str = ""
@@ -52,7 +52,7 @@ class Candidate:
         """Make the delegates of this candidate, each limited to the nodes that it may claim.
 
         Raises:
-            DelegateLoadError: one is not installed any more, or cannot be loaded here.
+            DelegateLoadError: a delegate is no longer installed, or cannot be loaded here.
         """
         made = []
         for name, nodes in self._pairs():
@@ -66,7 +66,7 @@ class Runs(Container[int]):
     """The set of nodes that a text such as "0-31,40" names: ranges of indices, ascending, none touching the next.
 
     Raises:
-        ValueError: it is no such text.
+        ValueError: the text has another form.
     """
 
     def __init__(self, text: str) -> None:

@@ -113,8 +113,8 @@ def choose_for_interpreter(
 
 
 def settings_in_key(keywords: Mapping[str, Any], prefer: Preference) -> list[str]:
-    """Return an interpreter's settings that its choice depends on, as texts in the cache key: what is not said, and what is said to be
-    as it is by default, give the same key, so that whoever measures for an interpreter finds the choice that it will ask for.
+    """Return an interpreter's settings that its choice depends on, as texts in the cache key. A default that is given explicitly
+    adds nothing, so that equal interpreters have equal keys.
 
     Args:
         keywords: the interpreter's keyword arguments.
@@ -139,7 +139,7 @@ def choose(
     again: bool = False,
     progress: Progress | None = None,
 ) -> Choice:
-    """Return the choice for a model: from the cache, or else measured and stored.
+    """Return the chosen candidate for a model: from the cache, or else measured and stored.
 
     Args:
         model: the model.
@@ -152,7 +152,7 @@ def choose(
         bounds: the largest error of a choice, and limits of time.
         inputs: values by tensor index to measure with; random values for the others.
         again: measure even if the cache has a choice.
-        progress: called with what is being measured and the part of that which is done, 0 to 1.
+        progress: called with the name of a step, and the fraction of it that is done, 0 to 1.
     """
     key = choice_key(model, manager, version, max_error=bounds.max_error, num_threads=num_threads, options=list(options))
     content = None if again else load_choice(key)

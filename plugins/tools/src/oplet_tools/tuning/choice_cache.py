@@ -66,7 +66,7 @@ def choice_file(key: Mapping[str, Any]) -> str:
 
 
 def stored_file(key: Mapping[str, Any]) -> str:
-    """Return the path of a key's cache file; "" if it could not be written, and what it would hold is in this process alone."""
+    """Return the path of a key's cache file; "" if it could not be written, so that the choice is remembered in this process only."""
     path = choice_file(key)
     return "" if (path or _name(key)) in _unwritten else path
 
@@ -77,9 +77,7 @@ def _name(key: Mapping[str, Any]) -> str:
 
 
 def load_choice(key: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the content that is stored under this key, or that this process could not store; None if there is none, or its file is
-    damaged, or another user may have written it.
-    """
+    """Return the content stored under a key (in this process, if it could not be written); None if there is none or it is not trusted."""
     with suppress(OSError, ValueError, RecursionError, MemoryError), _FOLDER.open(_name(key)) as file:
         stored = file.read(_LARGEST + 1)
         content = json.loads(stored.decode("utf-8")) if len(stored) <= _LARGEST else None

@@ -29,7 +29,7 @@ class Worst:
 
     Attributes:
         index: its position in the tensor.
-        got: the compared value; of quantized tensors the stored integer.
+        got: the compared value; for quantized tensors the stored integer.
         wanted: the value that was expected.
         units: its error: steps for integers; for real numbers a fraction of the tensor's largest magnitude (`scale_of`).
         run: the number of the run that it is from.
@@ -160,7 +160,7 @@ def difference(
         wanted: the expected value.
         tolerance: the errors that pass.
         quantization: the tensor's quantization scale and zero point; (0, 0) where it is not quantized.
-        sensitivity: an error that passes whatever the tolerance says, as a fraction of the largest magnitude (`scale_of`).
+        sensitivity: an error that passes regardless of the tolerance, as a fraction of the largest magnitude (`scale_of`).
         run: the number of the run, for `Worst.run`.
     """
     got, wanted = np.asarray(got), np.asarray(wanted)

@@ -118,7 +118,7 @@ class NodeComparer(Profiler):
         run: the number of the present run.
 
     Args:
-        choose: the tolerance for a dtype, given whether the tensor is quantized.
+        choose: returns the tolerance for a dtype, and whether the tensor is quantized.
         forced: whether later nodes read the recorded values ("teacher forcing"); otherwise errors accumulate.
         recorded_is_wanted: whether the recorded values are the expected ones; otherwise this interpreter's are.
     """

@@ -41,10 +41,9 @@ def random_input(details: Mapping[str, Any], random: np.random.Generator) -> NDA
 
 
 def perturbed_input(value: NDArray[Any], details: Mapping[str, Any], random: np.random.Generator) -> NDArray[Any]:
-    """Perturb a value by about the rounding error of an engine; how far a model's outputs move with it is its sensitivity.
+    """Return a value changed by about an engine's rounding error; the resulting change of a model's outputs is its sensitivity.
 
-    Every real number becomes one of its two neighbours, and one in eight quantized integers goes a step up or down. Other integers,
-    strings and booleans stay as they are.
+    Every real number becomes one of its two neighbours, and one in eight quantized integers changes by 1. Other values are unchanged.
 
     Args:
         value: the input's value.

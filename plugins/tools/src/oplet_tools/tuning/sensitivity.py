@@ -25,14 +25,13 @@ _PERTURBATIONS = 2
 def output_sensitivity(
     answers: Callable[[np.random.Generator | None], Answers], pairs: Mapping[Any, tuple[float, int]]
 ) -> dict[Any, float]:
-    """Return the error that each output may have, as a fraction of its largest magnitude: twice its move under perturbed inputs.
+    """Return the error that each output may have, as a fraction of its largest magnitude: twice its change under perturbed inputs.
 
-    0 for outputs that differ between runs on equal inputs (random numbers), and for moves to another shape or to infinity, as
-    neither says anything of rounding.
+    It is 0 for outputs that differ between runs on equal inputs (random ops), or change to another shape or infinity.
 
     Args:
-        answers: runs the model and returns its outputs by key, one mapping per run: on inputs that this generator perturbs, or on the
-            inputs as they are if None.
+        answers: runs the model and returns its outputs by key, one mapping per run, on inputs perturbed by the given generator, or
+            unchanged for None.
         pairs: each output's quantization scale and zero point, (0, 0) if it is not quantized.
     """
     random = np.random.default_rng(0)

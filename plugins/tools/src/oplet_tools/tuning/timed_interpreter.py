@@ -20,7 +20,9 @@ Array = NDArray[Any]
 
 
 class TimedInterpreter:
-    """The interpreter of a candidate (an engine with its settings), allocated and with its inputs set. It has run once: the outputs and the seconds are kept."""
+    """The interpreter of a candidate (an engine with its settings), allocated, with inputs set, and run once; `outputs` and
+    `first` have that run's outputs and seconds.
+    """
 
     def __init__(self, interpreter: Interpreter, inputs: dict[int, Array]) -> None:
         self.interpreter = interpreter
@@ -40,7 +42,7 @@ class TimedInterpreter:
         return seconds_of(self.interpreter.invoke)
 
     def sensitivities(self) -> list[float]:
-        """Return the error that each output may have, as a fraction of its largest magnitude, see `output_sensitivity`."""
+        """Return the error that each output may have, as a fraction of its largest magnitude: twice its change under perturbed inputs."""
         random_free = {
             d["index"]: np.array(self.interpreter.get_tensor(d["index"])) for d in self.interpreter.get_input_details()
         }

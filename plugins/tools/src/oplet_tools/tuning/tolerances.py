@@ -29,7 +29,7 @@ class Tolerance:
     """Limits of the errors that pass a comparison.
 
     Attributes:
-        name: the preset's name, or the number that was given.
+        name: the preset's name, or the number as text.
         part: for real numbers: the largest error as a fraction of the tensor's largest magnitude (`differences.scale_of`).
         steps: for quantized integers: the largest error in steps of 1; None to take `part` of the largest magnitude.
         gain: the largest relative gain error of all values together, which shows systematic errors that are small for each single
@@ -70,7 +70,7 @@ def tolerance_named(text: str) -> Tolerance:
     """Return the tolerance that a command line names: a preset, or a number, the error as a fraction of the largest magnitude.
 
     Raises:
-        TensorError: it is neither.
+        TensorError: the text is neither a preset nor a number.
     """
     if text in PRESETS:
         return PRESETS[text]
@@ -84,13 +84,13 @@ def tolerance_named(text: str) -> Tolerance:
 
 
 def elementwise(rtol: float | None, atol: float | None) -> Tolerance:
-    """Make a tolerance for each value by itself: `atol + rtol * |wanted|`."""
+    """Make a tolerance that judges each value separately: its error may be `atol + rtol * |wanted|`."""
     rtol, atol = rtol or 0.0, atol or 0.0
     return Tolerance(f"rtol {rtol:g}, atol {atol:g}", rtol=rtol, atol=atol)
 
 
 def kind_of(nodes: Iterable[Node]) -> ModelKind:
-    """Determine the arithmetic of the nodes; the least accurate one where they differ."""
+    """Return the arithmetic of a model by its nodes; the least accurate kind where they differ."""
     found = {ModelKind.FLOAT32}
     for node in nodes:
         read = [tensor for tensor in node.inputs if tensor is not None]

@@ -40,8 +40,8 @@ class Watcher(Protocol):
     """Protocol: receives reports while candidates (ways of running a model) are measured."""
 
     def runs(self, candidate: Candidate, part: float, final: bool) -> None:
-        """Report that a candidate is about to run. The fraction `part` of its runs is done; or, if `final`, of the repeated runs
-        of the fastest ones.
+        """Report that a candidate is about to run; `part` is the fraction done of its runs or, if `final`, of the repeated runs
+        of the fastest candidates.
         """
 
     def ended(self, trial: Trial) -> None:
@@ -70,9 +70,8 @@ class Bounds(NamedTuple):
     Attributes:
         max_error: the largest error of an output as a fraction of its largest magnitude; None for the tolerances of `oplet
             compare`. Twice the model's own sensitivity to rounding errors of inputs (`output_sensitivity`) passes in any case.
-        max_seconds: seconds after which no other candidate is begun; one that is being measured is finished.
-        way_seconds: seconds after which a candidate that does not get done is given up, where a child process measures; the built-in
-            kernels have no such limit.
+        max_seconds: seconds after which no further candidate is started; the current one is finished.
+        way_seconds: time limit of one candidate in a child process, in seconds; the built-in kernels have none.
     """
 
     max_error: float | None = None
@@ -85,17 +84,18 @@ DEFAULT_BOUNDS = Bounds()
 
 @dataclass(frozen=True)
 class Trial:
-    """The result of one candidate.
+    """The measurement of one candidate.
 
     Attributes:
         candidate: the candidate.
         seconds: the time of an invoke, None if it was not run: the lower quartile of its runs, as other processes only add to them.
-        error: the largest error of its outputs against those of the built-in kernels, as a fraction of an output's largest
-            magnitude; None if either did not run.
+        error: the largest error of its outputs relative to those of the built-in kernels, as a fraction of an output's largest magnitude;
+            None if either did not run.
         claimed: the number of nodes that each of its delegates claimed, in order.
         nodes: the number of nodes of the model.
         why: the reason why it cannot be chosen; "" if it can.
-        crashed: whether it ended the process that measured it, or never came back.
+        crashed: whether it crashed or hung the process that measured it.
+        ready: the seconds from opening the model to its first answer, compiling and allocating included; None without an answer.
     """
 
     candidate: Candidate
@@ -105,6 +105,7 @@ class Trial:
     nodes: int = 0
     why: str = ""
     crashed: bool = False
+    ready: float | None = None
 
 
 #: Ways with several engines are looked for as long as all others took, and so many seconds at least.
@@ -163,7 +164,7 @@ class _Measurement:
 
     def _run_trial(self, candidate: Candidate, tell: Callable[[float], None]) -> Trial:
         interpreter: Interpreter | None = None
-        trial = Trial(candidate)
+        trial, begun = Trial(candidate), time.monotonic()
         try:
             interpreter = self._open(candidate.prefer, candidate.make_delegates(self._manager))
             trial = _with_claims(trial, interpreter)
@@ -171,6 +172,7 @@ class _Measurement:
                 raise DelegateError(_unclaimed(candidate, interpreter, trial.claimed))
             self._add_random_inputs(interpreter)
             runner = TimedInterpreter(interpreter, self._inputs)
+            trial = replace(trial, ready=time.monotonic() - begun)
         except failures() as error:  # a third-party delegate may raise anything; the other candidates are still measured
             if interpreter is not None:
                 interpreter.close()
@@ -287,8 +289,8 @@ def measure(
         ops: the built-in operators of the model, with their versions.
         inputs: values by tensor index; random values for the others.
         bounds: the largest error of a choice, and limits of time.
-        known: trials of candidates that are not to be run again.
-        watcher: follows the measurement.
+        known: results of candidates that are not measured again.
+        watcher: receives progress reports.
     """
     measurement = _Measurement(open, manager, dict(inputs or {}), bounds.max_error, time.monotonic() + bounds.max_seconds)
 

@@ -101,7 +101,7 @@ def _refuses_selection(node: Node) -> str:
 
 @translates("SELECT", "SELECT_V2", newest=5, inputs=(3, 3), types=MOVED, refuses=_refuses_selection, moves=True)
 def select(trace: Trace, node: Node, condition: Any, one: Any, other: Any) -> Any:
-    """Return the outputs of SELECT as traced jax values, whose condition may be a vector that chooses whole rows, and SELECT_V2."""
+    """Return the outputs of SELECT or SELECT_V2 as traced jax values; SELECT's condition may be a vector that chooses whole rows."""
     out = node.outputs[0]
     if node.op_name == "SELECT":
         if condition.ndim == 1 and out.ndim > 1:

@@ -39,7 +39,7 @@ def _if_bodies(node: Node) -> list[int]:
 
 @translates("IF", inputs=_MANY, outputs=None, types=MOVED, moves=True, bodies=_if_bodies)
 def if_(trace: Trace, node: Node, condition: Any, *values: Any) -> list[Any]:
-    """Translate IF."""
+    """Return the outputs of IF as traced jax values."""
     return _branches(trace, node, condition.reshape(()).astype(jnp.int32), _if_bodies(node), values)
 
 
@@ -50,7 +50,7 @@ def _case_bodies(node: Node) -> list[int]:
 
 @translates("STABLEHLO_CASE", inputs=_MANY, outputs=None, types=MOVED, moves=True, bodies=_case_bodies)
 def stablehlo_case(trace: Trace, node: Node, place: Any, *values: Any) -> list[Any]:
-    """Return the outputs of STABLEHLO_CASE as traced jax values, whose last branch is that of all other numbers."""
+    """Return the outputs of STABLEHLO_CASE as traced jax values; an index out of range selects the last branch."""
     indices, place = _case_bodies(node), place.reshape(())
     last = len(indices) - 1
     return _branches(trace, node, jnp.where((place < 0) | (place > last), last, place), indices, values)

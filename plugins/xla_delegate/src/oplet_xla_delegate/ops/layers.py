@@ -86,7 +86,7 @@ def _refuses_depthwise(node: Node) -> str:
 
 @translates("DEPTHWISE_CONV_2D", newest=7, inputs=(2, 3), optional=(2,), refuses=_refuses_depthwise, real=True, bias=2)
 def depthwise_conv_2d(trace: Trace, node: Node, x: Any, w: Any, *bias: Any) -> Any:
-    """Return the outputs of DEPTHWISE_CONV_2D as traced jax values: on a CPU to shifted products, for which XLA has faster loops than for its convolution."""
+    """Return the outputs of DEPTHWISE_CONV_2D as traced jax values: on a CPU sums of shifted products, which XLA runs faster."""
     options = node.options(DepthwiseConv2DOptions)
     (strides, dilations), (_, height, width, out) = _window(options), w.shape
     edges = _padding(options.padding, x.shape[1:3], (height, width), strides, dilations)
@@ -208,7 +208,7 @@ def _refuses_transpose_bias(node: Node) -> str:
 
 @translates("Convolution2DTransposeBias", inputs=(3, 3), custom=True, refuses=_refuses_transpose_bias)
 def convolution_2d_transpose_bias(trace: Trace, node: Node, x: Any, w: Any, bias: Any) -> Any:
-    """Translate MediaPipe's Convolution2DTransposeBias."""
+    """Return the outputs of MediaPipe's Convolution2DTransposeBias as traced jax values."""
     strides, shape = _custom_strides(node), node.outputs[0].shape
     sizes = zip(x.shape[1:3], w.shape[1:3], shape[1:3], strides)
     begin = [max((size - 1) * stride + taps - wanted, 0) // 2 for size, taps, wanted, stride in sizes]
@@ -315,7 +315,7 @@ def _refuses_resize(node: Node) -> str:
 
 @translates("RESIZE_BILINEAR", newest=4, inputs=(2, 2), constants=(1,), refuses=_refuses_resize, real=True)
 def resize_bilinear(trace: Trace, node: Node, x: Any, _: Any) -> Any:
-    """Return the outputs of RESIZE_BILINEAR as traced jax values: along each axis two gathers, weighted."""
+    """Return the outputs of RESIZE_BILINEAR as traced jax values: along each axis a weighted sum of two gathers."""
     options, out = node.options(ResizeBilinearOptions), node.outputs[0]
     for axis in (1, 2):
         size, wanted = x.shape[axis], out.shape[axis]

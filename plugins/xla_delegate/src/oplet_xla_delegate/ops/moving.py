@@ -32,7 +32,7 @@ from oplet_xla_delegate.translators import FLOATS, MOVED, translates
 @translates("SQUEEZE", newest=2, types=MOVED, moves=True)
 @translates("EXPAND_DIMS", newest=2, inputs=(2, 2), types=MOVED, moves=True, constants=(1,))
 def reshape(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
-    """Translate what keeps the order of values."""
+    """Return the outputs of RESHAPE, or of another op that only changes the shape, as traced jax values."""
     return x.reshape(node.outputs[0].shape)
 
 
@@ -123,7 +123,7 @@ def _refuses_slice(node: Node) -> str:
 
 @translates("SLICE", newest=6, inputs=(3, 3), types=MOVED, moves=True, constants=(2,), refuses=_refuses_slice)
 def slice_(trace: Trace, node: Node, x: Any, begin: Any, _: Any) -> Any:
-    """Return the outputs of SLICE as traced jax values, whose beginning may be known only while running."""
+    """Return the outputs of SLICE as traced jax values; `begin` need not be constant."""
     if node.inputs[1].is_constant:
         starts = integers(node.inputs[1])
         return lax.slice(x, starts, [start + size for start, size in zip(starts, node.outputs[0].shape)])

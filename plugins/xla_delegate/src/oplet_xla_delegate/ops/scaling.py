@@ -32,5 +32,5 @@ def _refuses_quantize(node: Node) -> str:
 
 @translates("QUANTIZE", newest=4, types=_TYPES, scaled=_TYPES, real=True, refuses=_refuses_quantize)
 def quantize(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of QUANTIZE as traced jax values: the trace makes integers of the real numbers."""
+    """Return the outputs of QUANTIZE as traced jax values: real numbers, which the trace quantizes like all quantized outputs."""
     return x

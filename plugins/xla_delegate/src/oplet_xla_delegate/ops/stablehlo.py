@@ -286,7 +286,7 @@ def _sort_bodies(node: Node) -> list[int]:
 
 @translates("STABLEHLO_SORT", inputs=(1, 64), outputs=None, types=NUMBERS, bodies=_sort_bodies)
 def sort(trace: Trace, node: Node, *values: Any) -> Any:
-    """Return the outputs of STABLEHLO_SORT as traced jax values by the first operand, the only order that jax has."""
+    """Return the outputs of STABLEHLO_SORT as traced jax values: sorted by the first operand, up or down, the only orders of jax."""
     options, body = node.options(StablehloSortOptions), trace.body(_sort_bodies(node)[0])
     axis = options.dimension % values[0].ndim
     if len(body.nodes) != 1 or body.nodes[0].op_name != "STABLEHLO_COMPARE" or body.nodes[0].inputs != body.inputs[:2]:
@@ -319,7 +319,7 @@ def _scatter_bodies(node: Node) -> list[int]:
 
 @translates("STABLEHLO_SCATTER", inputs=(3, 3), types=NUMBERS, bodies=_scatter_bodies)
 def scatter(trace: Trace, node: Node, x: Any, places: Any, updates: Any) -> Any:
-    """Return the outputs of STABLEHLO_SCATTER as traced jax values with the combinations that jax has."""
+    """Return the outputs of STABLEHLO_SCATTER as traced jax values; updates replace, or are combined by a function that jax has."""
     options, body = node.options(StablehloScatterOptions), trace.body(_scatter_bodies(node)[0])
     plain = not body.nodes and body.outputs == body.inputs[1:]
     name = "" if plain else body.nodes[0].op_name if len(body.nodes) == 1 else "several nodes"

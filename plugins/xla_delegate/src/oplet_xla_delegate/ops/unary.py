@@ -87,7 +87,7 @@ def cast(trace: Trace, node: Node, x: Any) -> Any:
 
 
 def converted(x: Any, dtype: Any) -> Any:
-    """Return the value in another type; floats that do not fit an int32 become the lowest, as on x86."""
+    """Convert a jax value to another dtype; floats outside of int32 become the lowest int32, as on x86."""
     if dtype == np.bool_:
         return x != 0
     if dtype == np.int32 and jnp.issubdtype(x.dtype, jnp.floating):

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_BYTES",
-    "STORE_VARIABLE",
     "PlanFile",
     "PlanName",
     "all_sources",
@@ -45,28 +44,18 @@ __all__ = [
     "keep_plan",
     "note_opened",
     "settings_of",
-    "stores_plans",
 ]
 
 
 #: Sources that were found unchanged, by path, and since when: for so many seconds they are not looked at again, as this process has its code anyway.
 _looked: dict[str, Stamp] = {}
 _since, _SECONDS = 0.0, 1.0
-#: The environment variable that switches stored plans off, with "off".
-STORE_VARIABLE = "OPLET_PLANS"
-
-
 #: A source file as it was: its path, its size in bytes, and the time of its last change in nanoseconds.
 Stamp = tuple[str, int, int]
 
 
-def stores_plans() -> bool:
-    """Return whether plans are stored on disk and read from there: unless the environment variable OPLET_PLANS is "off"."""
-    return os.environ.get(STORE_VARIABLE, "").lower() != "off"
-
-
 def settings_of(manager: PluginManager, prefer: Preference) -> str | None:
-    """Describe the settings, plugins and machine that a stored plan depends on, importing no plugin; None if a text cannot do so.
+    """Describe, as text, the settings, plugins and machine that a stored plan depends on, without importing plugins; None if impossible.
 
     Args:
         manager: the plugins.
@@ -177,10 +166,10 @@ _OPENED, _NOTES, _NOTE = "opened", 4096, 12
 
 
 class PlanName(Row):
-    """What a plan (what was prepared for a model) is stored under on disk: the settings and model that it was made for.
+    """Key of a plan stored on disk (a model's prepared state): the model, and the settings that it was made for.
 
     Attributes:
-        settings: the text of what the plan depends on besides the model.
+        settings: a text of everything that the plan depends on besides the model.
         model: the model's bytes.
     """
 
@@ -189,13 +178,13 @@ class PlanName(Row):
 
     @property
     def number(self) -> bytes:
-        """Twelve bytes of checksums that tell plans apart; where two plans have the same, the later one replaces the first."""
+        """A hash of twelve bytes that identifies the plan; of two plans with the same, the later one replaces the first."""
         some = zlib.crc32(self.model[::_STEP].tobytes(), zlib.crc32(self.model[:_PAGE].data))
         return struct.pack("<III", zlib.crc32(self.settings.encode()), some, len(self.model) & 0xFFFFFFFF)
 
     @property
     def file(self) -> str:
-        """The file name of the plan, made of checksums of settings and model."""
+        """The file name of the plan, made of hashes of settings and model."""
         return self.number.hex() + _SUFFIX
 
 
@@ -260,7 +249,7 @@ def keep_plan(name: PlanName, facts: dict[str, Any], memory: bytes) -> None:
     """Store a plan, unless it is too large or the folder cannot be written.
 
     Args:
-        name: the settings and model that it is for.
+        name: the key of the plan.
         facts: the plan as data: dictionaries, lists, numbers, strings and bytes.
         memory: the bytes that the plan's thunks use.
     """
@@ -278,7 +267,7 @@ def keep_plan(name: PlanName, facts: dict[str, Any], memory: bytes) -> None:
 
 
 def note_opened(name: PlanName) -> bool:
-    """Note on disk that a model was opened; return whether it was noted before, and not overwritten by another one since."""
+    """Record on disk that a model was opened; return whether an earlier opening is on record, not overwritten by another model's."""
     number = name.number
     place = int.from_bytes(number[4:8], "little") % _NOTES * _NOTE
     with suppress(OSError), _FOLDER.update(_OPENED) as file:

@@ -34,7 +34,6 @@ from oplet.runtime.memory.stored.plan_files import (
     keep_plan,
     note_opened,
     settings_of,
-    stores_plans,
 )
 from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import TensorType
@@ -56,7 +55,7 @@ _TEMPORARY = Tensor(-1, "", TensorType.UINT8, ())
 
 
 class StoredPlans:
-    """Reads and stores, for one interpreter, what was prepared for its model (the plan) on disk.
+    """Reads and stores, for one interpreter, its model's plan (prepared state) on disk.
 
     Args:
         model: the model.
@@ -69,7 +68,7 @@ class StoredPlans:
         self._manager = manager
         self._name: PlanName | None = None
         self._found: StoredPlan | None = None
-        if stores_plans() and len(model.data) <= MOST_BYTES:
+        if len(model.data) <= MOST_BYTES:
             settings = settings_of(manager, Preference.read(prefer))
             if settings is not None:
                 self._name = PlanName(settings, np.frombuffer(model.data, np.uint8))
@@ -86,23 +85,23 @@ class StoredPlans:
 
     @property
     def has_found(self) -> bool:
-        """Whether a plan (what another process has prepared) was found on disk, made by the same code, and is not taken yet."""
+        """Whether a plan (the model's prepared state, stored by another process) was found on disk, and is not used yet."""
         return self._found is not None
 
     @property
     def is_open(self) -> bool:
-        """Whether the plan may still be stored by this interpreter."""
+        """Whether this interpreter may still store the model's plan (its prepared state) on disk."""
         return self._name is not None
 
     def forget(self) -> None:
-        """Stop using and storing the model's plan (what was prepared for it, on disk) for this interpreter."""
+        """Stop using and storing the model's plan (its prepared state on disk) for this interpreter."""
         self._name = self._found = None
 
     def adopt(self, subgraph: Subgraph, compute: Callable[[], None]) -> bool:
         """Let the first subgraph, if neither prepared nor resized, run by the plan that was found; return whether it does.
 
         Args:
-            subgraph: the subgraph, which nobody else uses now.
+            subgraph: the subgraph, which no other thread uses now.
             compute: prepares the subgraph's own nodes in the same memory; called when a computed constant is read.
         """
         plan, self._found = self._found, None
@@ -273,7 +272,7 @@ class StoredPlan:
         return steps is not None
 
     def leave(self) -> bool:
-        """Leave memory and thunks to the model's next interpreter, as the one that runs by them ends; False if impossible."""
+        """Leave the plan's memory and functions to the model's next interpreter when the present one ends; False if impossible."""
         if self._made is None or not may_leave(self._model):
             return False
         nbytes = self._made[0].nbytes + self._file.memory.nbytes + (0 if self._model.is_mapped else len(self._model.data))
@@ -303,7 +302,7 @@ class StoredPlan:
             tensor.set_loader(load)
 
     def undo(self, subgraph: Subgraph) -> None:
-        """Take shapes, types and memory of the plan from the subgraph's tensors: the subgraph is not prepared any more."""
+        """Remove the plan's shapes, types and memory from the subgraph's tensors, which is no longer prepared then."""
         subgraph.absorption.end()
         subgraph.restore_order()
         for tensor in subgraph.tensors:

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import oplet
+from oplet_build.building.cutting.syntax import statement_lists
 from oplet_build.building.error import BuildError
 from oplet_build.building.packages import Package, find_package
 
@@ -94,7 +95,7 @@ raise ImportError("{module} is not in the build '{distribution}', which has what
 def cut_core(
     kernels: Mapping[str, bytes], *, package: str, distribution: str, version: str, program: bool, custom_options: bool
 ) -> dict[str, bytes]:
-    """Return the source files of the trimmed core, by path.
+    """Return the source files, by path, of the core reduced to what these kernels need.
 
     Args:
         kernels: files of the kernels' package by path; what their modules import from oplet is kept.
@@ -111,7 +112,9 @@ def cut_core(
     roots = [*_ROOTS, *(_PROGRAM_ROOTS if program else ())]
     for path, content in kernels.items():
         if path.endswith(".py"):
-            roots += [cut.module(name, path) for name in _oplet_names(ast.parse(content, path))]
+            tree = ast.parse(content, path)
+            _strip(tree)
+            roots += [cut.module(name, path) for name in _oplet_names(tree)]
     generated = {
         "oplet.plugins.manager": _MANAGER.format(package=package, distribution=distribution, version=version),
         "oplet.plugins.engine_choice": _CHOOSER.format(distribution=distribution),
@@ -120,20 +123,20 @@ def cut_core(
     files: dict[str, bytes] = {}
     for module in sorted(kept):
         if module in _TABLES:
-            text = ast.unparse(_public(module, cut.tree(module), kept))
+            text = _unparsed(_public(module, cut.tree(module), kept))
         elif module in generated:
             text = strip_source(ast.parse(generated[module]))
         elif module in _LEFT_OUT:
             text = _STUB.format(module=module, distribution=distribution)
         else:
-            text = strip_source(cut.tree(module))
+            text = _unparsed(cut.tree(module))
         files[cut.path(module)] = f"{text.rstrip()}\n".encode() if text.strip() else b""
         files.update(cut.data(module))
     return {**files, **_flatbuffers(cut.flatbuffers)}
 
 
 def core_packages(files: Iterable[str]) -> list[str]:
-    """Return the top-level packages of this project that files of a trimmed core belong to, `oplet` first."""
+    """Return the top-level packages, `oplet` first, that the files (paths) of a trimmed core belong to."""
     return sorted({path.partition("/")[0] for path in files} & PACKAGES.keys())
 
 
@@ -141,7 +144,13 @@ def strip_source(tree: ast.Module) -> str:
     """Return a module's source without docstrings, comments and type-checking code; imports of flatbuffers are replaced by
     imports of the copy in `FLATBUFFERS`.
     """
-    return ast.unparse(ast.fix_missing_locations(_SourceStripper().visit(tree)))
+    _strip(tree)
+    return _unparsed(tree)
+
+
+def _unparsed(tree: ast.Module) -> str:
+    _with_flatbuffers_inside(tree)
+    return ast.unparse(tree)
 
 
 class _Cut:
@@ -149,13 +158,18 @@ class _Cut:
 
     def __init__(self, distribution: str, custom_options: bool) -> None:
         self._sources: dict[str, Package] = {}
+        self._trees: dict[str, ast.Module] = {}
         self._distribution = distribution
         self._homes = {name: home for module in _TABLES for name, home in _homes(module, self.tree(module)).items()}
         self.flatbuffers = {"flexbuffers"} if custom_options else set()
 
     def tree(self, module: str) -> ast.Module:
-        path = self._source(module).modules.get(module)
-        return ast.parse(path.read_bytes() if path is not None else b"")
+        """Return a module's syntax tree without docstrings and type-checking code; it is read once."""
+        if module not in self._trees:
+            path = self._source(module).modules.get(module)
+            self._trees[module] = ast.parse(path.read_bytes() if path is not None else b"")
+            _strip(self._trees[module])
+        return self._trees[module]
 
     def path(self, module: str) -> str:
         file = module.replace(".", "/")
@@ -216,33 +230,22 @@ class _Cut:
         return self._sources[top]
 
 
-class _SourceStripper(ast.NodeTransformer):
-    def visit_Module(self, node: ast.Module) -> ast.AST:
-        node.body = _undocumented(node.body)
-        return self.generic_visit(node)
+def _strip(tree: ast.Module) -> None:
+    """Remove docstrings, other strings that stand alone, and type-checking code."""
+    for holder, body in statement_lists(tree):
+        if isinstance(holder, ast.Module):
+            body[:] = _undocumented(body)
+        elif isinstance(holder, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            body[:] = _undocumented(body) or [ast.Pass()]
+        body[:] = _executed(body)
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        node.body = _undocumented(node.body) or [ast.Pass()]
-        return self.generic_visit(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.body = _undocumented(node.body) or [ast.Pass()]
-        return self.generic_visit(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        node.body = _undocumented(node.body) or [ast.Pass()]
-        return self.generic_visit(node)
-
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt] | None:
-        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            kept = [self.visit(statement) for statement in node.orelse]
-            return kept or None
-        return self.generic_visit(node)
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
-        if (node.module or "").partition(".")[0] == "flatbuffers" and not node.level:
-            node.module = FLATBUFFERS + (node.module or "").removeprefix("flatbuffers")
-        return node
+def _executed(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            yield from _executed(node.orelse)
+        else:
+            yield node
 
 
 def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -252,22 +255,22 @@ def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
     ]
 
 
+def _with_flatbuffers_inside(tree: ast.Module) -> None:
+    """Replace imports of flatbuffers by imports of the copy in `FLATBUFFERS`."""
+    for _, body in statement_lists(tree):
+        for node in body:
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "flatbuffers" and not node.level:
+                node.module = FLATBUFFERS + (node.module or "").removeprefix("flatbuffers")
+
+
 def _oplet_names(tree: ast.Module) -> Iterator[str]:
-    """Yield what a module imports from `PACKAGES`, in functions too: "oplet.errors.ModelError", "oplet.Name" if it is public."""
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        for statement in node.body
-        for inner in ast.walk(statement)
-    }
-    for node in ast.walk(tree):
-        if id(node) in typing_only:
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] in PACKAGES)
-        elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] in PACKAGES:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    """Yield what a stripped module imports from `PACKAGES`, in functions too: "oplet.errors.ModelError", "oplet.Name" if it is public."""
+    for _, body in statement_lists(tree):
+        for node in body:
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names if alias.name.partition(".")[0] in PACKAGES)
+            elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] in PACKAGES:
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def _homes(module: str, tree: ast.Module) -> dict[str, str]:
@@ -281,14 +284,13 @@ def _homes(module: str, tree: ast.Module) -> dict[str, str]:
 def _public(module: str, tree: ast.Module, kept: set[str]) -> ast.Module:
     """Return the syntax tree of a module that has a table `_HOMES`, reduced to names whose defining modules are in `kept`."""
     homes = {name.rpartition(".")[2]: home for name, home in _homes(module, tree).items() if home in kept - _LEFT_OUT}
-    tree = _SourceStripper().visit(tree)
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             if node.targets[0].id == "_HOMES":
                 node.value = ast.parse(repr(homes), mode="eval").body
             elif node.targets[0].id == "__all__":
                 node.value = ast.parse(repr(sorted({*homes, "__version__"} if module == "oplet" else homes)), mode="eval").body
-    return ast.fix_missing_locations(tree)
+    return tree
 
 
 def _flatbuffers(wanted: Collection[str]) -> dict[str, bytes]:

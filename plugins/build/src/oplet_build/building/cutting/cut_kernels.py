@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from oplet import Model, PluginManager
 from oplet.toolkit import API_VERSION, Preference
 from oplet_build.building.cutting.cut_core import PACKAGES
-from oplet_build.building.cutting.dependencies import DependencyClosure, ReachedModule
+from oplet_build.building.cutting.dependencies import DependencyClosure, ReachedModule, ReadModules
 from oplet_build.building.cutting.import_rewriting import rewrite_imports
 from oplet_build.building.cutting.tree_shaking import shaken_source
 from oplet_build.building.distributions import Distribution, distribution, op_packages
@@ -32,17 +32,17 @@ _NOTICE = "# Changed by oplet build.\n"
 
 @dataclass
 class CutPackage:
-    """A package of kernels that was cut out of installed packages.
+    """A package of kernels that were extracted from installed packages.
 
     Attributes:
         name: the package's name in Python.
         needs: the ops that it was made for.
         kernels: the kernels that it has for these ops.
-        sources: the pip packages that it was cut out of, sorted by name.
+        sources: the pip packages that the kernels come from, sorted by name.
         files: the package's files, by path.
         modules: for each path in `files` that is a kept module, the module's name in its source package.
         external: the top-level modules of other packages that it imports.
-        passed_over: packages that come first for an op and yet were not taken, and why.
+        passed_over: packages that precede the taken one for an op, and why they were not taken.
         libraries: for each path in `files` that is a compiled library, the pip package that it comes from.
     """
 
@@ -67,7 +67,7 @@ def cut_kernels(
     prefer: Preference = Preference(),  # noqa: B008 (frozen)
     models: Sequence[Model] = (),
 ) -> CutPackage:
-    """Cut the kernels of some ops, with all that they import, out of the installed packages.
+    """Extract the kernels of some ops, with everything that they import, from the installed packages.
 
     Args:
         needs: the ops, with their versions and tensor types.
@@ -79,7 +79,7 @@ def cut_kernels(
         models: the models of the needs. A kernel that fails to prepare their nodes does not replace one with more requirements.
 
     Raises:
-        BuildError: the name cannot be used, or a package cannot be cut.
+        BuildError: the name is invalid, or a package's code cannot be extracted.
         OpNotFoundError, UnresolvedOpError: no installed package has a kernel for an op.
     """
     _check_name(name)
@@ -88,11 +88,11 @@ def cut_kernels(
         i.tier == "selection" and i.module.partition(":")[0] == name for i in plugins.plugins()
     ):
         raise BuildError(f"'{name}' cannot be the package's name: a package that is called so is installed.")
-    shake = not keep_comments
-    choice, closure = _cuttable(needs, plugins, prefer, owners, shake)
+    sources = _Sources(owners, needs, shake=not keep_comments)
+    choice, closure = _cuttable(needs, plugins, prefer, sources)
     again = functools.partial(choose_providers, needs, plugins, prefer, {})
     if costly := indispensable_providers(models, choice, again, plugins.resolver(prefer)):
-        choice, closure = _cuttable(needs, plugins, prefer, owners, shake, costly)
+        choice, closure = _cuttable(needs, plugins, prefer, sources, costly)
     chosen = choice.kernels
     for kernel in chosen:
         owners.setdefault(kernel.module.partition(".")[0], kernel.distribution)
@@ -123,12 +123,75 @@ def cut_kernels(
     return result
 
 
+class _Sources:
+    """The installed packages that kernels are cut out of. What is read of them is kept: kernels are tried in several combinations.
+
+    Args:
+        owners: the distribution of each op package.
+        needs: the ops.
+        shake: leave out statements that are not needed.
+    """
+
+    def __init__(self, owners: Mapping[str, str], needs: Sequence[OpNeed], shake: bool) -> None:
+        self._owners = owners
+        self._shake = shake
+        self._uses = {need.key: need.uses for need in needs}
+        self._everything = _together(self._uses.values())
+        self._read: ReadModules = {}
+        self._package = functools.cache(find_package)
+        self._mentioned_by = functools.cache(self._find_mentioned)
+
+    def closure(self, chosen: Sequence[Kernel]) -> DependencyClosure:
+        """Return the kernels' dependencies; modules imported only for certain nodes are in it if the needs have such nodes.
+
+        Raises:
+            BuildError: a kernel cannot be cut.
+        """
+        packages = self._packages(chosen)
+        modules = {kernel.module for kernel in chosen}
+        uses_of = {
+            module: _together(self._uses[kernel.key] for kernel in chosen if kernel.module == module) for module in modules
+        }
+        while True:
+            closure = DependencyClosure(packages, self._shake, self._everything, uses_of, self._read)
+            for kernel in chosen:
+                closure.require(kernel.module, kernel.attribute)
+            # A kernel that other kernels call also needs the variants for their nodes.
+            shared = closure.shared & set(uses_of)
+            if not shared:
+                return closure
+            uses_of = {module: each for module, each in uses_of.items() if module not in shared}
+
+    def _packages(self, chosen: Iterable[Kernel]) -> list[Package]:
+        """Return the packages that these kernels are in, and other op packages whose names occur in their sources."""
+        found = {kernel.module.partition(".")[0] for kernel in chosen}
+        waiting = sorted(found)
+        while waiting:
+            more = self._mentioned_by(waiting.pop()) - found
+            found |= more
+            waiting += more
+        return [self._package(top) for top in sorted(found)]
+
+    def _find_mentioned(self, name: str) -> frozenset[str]:
+        """Return the other op packages whose names occur in the sources of one.
+
+        A mentioned package with a compiled library is left out: it is not cut, and stays a requirement.
+        """
+        texts = self._package(name).texts
+        found = set()
+        for top in self._owners.keys() - {name}:
+            if top in texts and re.search(rf"\b{top}\b", texts):
+                with suppress(BuildError):  # then it stays a requirement
+                    if not self._package(top).libraries:
+                        found.add(top)
+        return frozenset(found)
+
+
 def _cuttable(
     needs: Sequence[OpNeed],
     plugins: PluginManager,
     prefer: Preference,
-    owners: Mapping[str, str],
-    shake: bool,
+    sources: _Sources,
     costly: Iterable[Origin] = (),
 ) -> tuple[ProviderChoice, DependencyClosure]:
     """Choose for each op the first package whose kernel can be cut; return the choice and what its kernels depend on."""
@@ -136,52 +199,16 @@ def _cuttable(
     while True:
         choice = choose_providers(needs, plugins, prefer, refused, costly)
         try:
-            return choice, _closure(_packages(choice.kernels, owners), choice.kernels, needs, shake)
+            return choice, sources.closure(choice.kernels)
         except BuildError:
             found = len(refused)
             for kernel in choice.kernels:
                 try:
-                    _closure(_packages([kernel], owners), [kernel], needs, shake)
+                    sources.closure([kernel])
                 except BuildError as error:
                     refused[kernel.origin] = str(error)
             if len(refused) == found:
                 raise
-
-
-def _packages(chosen: Iterable[Kernel], owners: Mapping[str, str]) -> list[Package]:
-    """Return the packages that these kernels are in, and other op packages whose names occur in their sources (`owners` has all).
-
-    A mentioned package with a compiled library is left out: it is not cut, and stays a requirement.
-    """
-    waiting = {kernel.module.partition(".")[0] for kernel in chosen}
-    found = {top: find_package(top) for top in waiting}
-    while waiting:
-        texts = found[waiting.pop()].texts
-        for top in owners.keys() - found.keys():
-            if top in texts and re.search(rf"\b{top}\b", texts):
-                with suppress(BuildError):  # then it stays a requirement
-                    mentioned = find_package(top)
-                    if not mentioned.libraries:
-                        found[top] = mentioned
-                        waiting.add(top)
-    return [found[top] for top in sorted(found)]
-
-
-def _closure(packages: Sequence[Package], chosen: Sequence[Kernel], needs: Sequence[OpNeed], shake: bool) -> DependencyClosure:
-    """Return the kernels' dependencies; modules imported only for certain nodes are in it if the needs have such nodes."""
-    uses = {need.key: need.uses for need in needs}
-    everything = _together(uses.values())
-    modules = {kernel.module for kernel in chosen}
-    uses_of = {module: _together(uses[kernel.key] for kernel in chosen if kernel.module == module) for module in modules}
-    while True:
-        closure = DependencyClosure(packages, shake, everything, uses_of)
-        for kernel in chosen:
-            closure.require(kernel.module, kernel.attribute)
-        # A kernel that other kernels call also needs the variants for their nodes.
-        shared = closure.shared & set(uses_of)
-        if not shared:
-            return closure
-        uses_of = {module: each for module, each in uses_of.items() if module not in shared}
 
 
 def _together(uses: Iterable[frozenset[Use]]) -> frozenset[Use] | None:

@@ -6,21 +6,24 @@ Nothing is imported. Where the source is ambiguous, more is kept, or the build i
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
 from oplet_build.building.cutting.statements import Chain, Import, Module, Statement, read_module
+from oplet_build.building.cutting.syntax import syntax_nodes
 from oplet_build.building.error import BuildError
 from oplet_build.building.packages import Package
 from oplet_build.selection.needs import Use
 
-__all__ = ["DependencyClosure", "ReachedModule"]
+__all__ = ["DependencyClosure", "ReachedModule", "ReadModules"]
 
-#: Source that mentions one of these reads annotations at run time.
-_ANNOTATION_READERS = re.compile(r"get_type_hints|__annotations__|singledispatch|get_annotations|\bsignature\(")
+#: Modules by name, for each set of packages and what is known of their sources: whether classes are plain, whether annotations are read.
+ReadModules = dict[tuple[frozenset[str], bool, bool], dict[str, Module]]
+
+#: Functions that import a module by its name.
+_IMPORTERS = ("import_module", "__import__")
 #: A statement with such a pattern looks for modules, not for data files.
 _SOURCE_PATTERN = "*.py"
 #: Modules whose functions read data files of a package.
@@ -29,7 +32,7 @@ _RESOURCES = ("importlib.resources", "importlib_resources", "pkgutil")
 
 @dataclass(eq=False)
 class ReachedModule:
-    """A module of which the extracted kernels need something.
+    """A module that extracted kernels depend on.
 
     Attributes:
         module: the parsed module.
@@ -43,13 +46,14 @@ class ReachedModule:
 
 
 class DependencyClosure:
-    """The modules and statements that kernels depend on, directly or not, from the roots that `require` adds.
+    """The modules and statements that kernels need, directly or not: the dependency closure of the roots that `require` adds.
 
     Args:
-        packages: the packages to cut from; imports from other packages become requirements.
-        shake: leave out statements that are not needed; otherwise modules are kept whole.
+        packages: the packages to extract code from; imports from other packages become requirements.
+        shake: leave out statements that are not needed (tree shaking); otherwise modules are kept whole.
         uses: how the models' nodes use their ops (input types, sparsity); None for any use.
         uses_of: uses by the nodes of single kernels, by the name of the kernel's module.
+        read: modules that other closures of these very `Package` objects have read, which this one adds to.
     """
 
     def __init__(
@@ -58,6 +62,7 @@ class DependencyClosure:
         shake: bool = True,
         uses: Collection[Use] | None = None,
         uses_of: Mapping[str, Collection[Use] | None] = MappingProxyType({}),
+        read: ReadModules | None = None,
     ) -> None:
         self.packages = {package.name: package for package in packages}
         self.shake = shake
@@ -72,32 +77,29 @@ class DependencyClosure:
         #: The modules that other modules use, not only roots.
         self.shared: set[str] = set()
         self._current = ""
-        self._read: dict[str, Module] = {}
+        how = frozenset(self.packages), self._plain_classes, self.reads_annotations
+        self._read = ({} if read is None else read).setdefault(how, {})
         self._effects: dict[str, bool] = {}
 
     @cached_property
-    def _texts(self) -> str:
-        return "\n".join(package.texts for package in self.packages.values())
-
-    @cached_property
     def _plain_classes(self) -> bool:
-        return "__init_subclass__" not in self._texts and "metaclass" not in self._texts
+        return all(package.plain_classes for package in self.packages.values())
 
     @cached_property
     def reads_annotations(self) -> bool:
         """Whether one of these modules reads annotations at run time, so that they must be kept."""
-        return _ANNOTATION_READERS.search(self._texts) is not None
+        return any(package.reads_annotations for package in self.packages.values())
 
     @cached_property
     def reads_docstrings(self) -> bool:
         """Whether one of these modules reads docstrings at run time, so that they must be kept."""
-        return "__doc__" in self._texts
+        return any("__doc__" in package.texts for package in self.packages.values())
 
     def require(self, name: str, attribute: str = "") -> None:
-        """Add a root: an attribute of a module ("NAME", "NAME.part") with its dependencies; the whole module if none is named.
+        """Add a root and its dependencies: the attribute ("NAME" or "NAME.part") of the module `name`, or "" for the whole module.
 
         Raises:
-            BuildError: a dependency cannot be cut: it is a compiled module, or it reads files that the source does not name.
+            BuildError: a dependency cannot be extracted: it is a compiled module, or it reads files that the source does not name.
         """
         self._reach(name)
         self._attribute(name, tuple(attribute.split(".")) if attribute else ())
@@ -276,9 +278,10 @@ class DependencyClosure:
             found = package.reference(text) if package is not None else None
             if found is not None and not text.endswith("."):
                 self.require(*found)
-        for node in ast.walk(statement.node):
-            if isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
-                self._import_by_name(reached, node)
+        if any(name in reached.module.text for name in _IMPORTERS):
+            for node in syntax_nodes(statement.node):
+                if isinstance(node, ast.Call) and _called(node) in _IMPORTERS:
+                    self._import_by_name(reached, node)
 
     def _import_by_name(self, reached: ReachedModule, node: ast.Call) -> None:
         text = _text_of(reached.module, node.args[0]) if node.args else None
@@ -355,7 +358,7 @@ def _rebinds(module: Module, name: str) -> bool:
     """Return whether a name is bound more than once in a module; arguments and local variables of that name count too."""
     stored = 0
     for statement in module.statements:
-        for node in ast.walk(statement.node):
+        for node in syntax_nodes(statement.node):
             stored += isinstance(node, ast.arg) and node.arg == name
             stored += isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
     return stored > 1

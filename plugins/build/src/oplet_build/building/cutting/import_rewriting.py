@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
+from oplet_build.building.cutting.syntax import syntax_nodes
 from oplet_build.building.packages import Package
 
 __all__ = ["rewrite_imports"]
@@ -59,7 +60,7 @@ def _changes(
     """Yield the syntax nodes that name a renamed package, each with its new source; no node is inside another."""
     inner: set[int] = set()
     named_packages = _named_packages(tree)
-    for node in ast.walk(tree):
+    for node in syntax_nodes(tree):
         if id(node) in inner:
             continue
         if isinstance(node, ast.Import) and any(_top(alias.name) in homes for alias in node.names):
@@ -67,9 +68,9 @@ def _changes(
         elif isinstance(node, ast.ImportFrom) and not node.level and _top(node.module or "") in homes:
             yield node, ast.unparse(ast.ImportFrom(_moved(node.module or "", homes), node.names, 0))
         elif isinstance(node, ast.JoinedStr):
-            inner.update(id(part) for part in ast.walk(node))
+            inner.update(id(part) for part in syntax_nodes(node))
             changed = _move_start(node, packages, homes)
-            for part in ast.walk(node):
+            for part in syntax_nodes(node):
                 if isinstance(part, ast.Constant) and isinstance(part.value, str) and part is not node.values[0]:
                     package = packages.get(_top(part.value.partition(":")[0]))
                     if package is not None and package.reference(part.value) is not None:
@@ -83,7 +84,7 @@ def _changes(
 
 
 def _named_packages(tree: ast.Module) -> set[int]:
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    calls = (node for node in syntax_nodes(tree) if isinstance(node, ast.Call))
     return {
         id(node.args[0])
         for node in calls

@@ -122,7 +122,7 @@ class Purity:
         return True
 
     def is_harmless_class(self, node: ast.ClassDef) -> bool:
-        """Return whether a class's decorators, bases and metaclass are known to have no side effects; its body may have."""
+        """Return whether a class's decorators, bases and metaclass are known to have no side effects; its body may have some."""
         if not self.has_harmless_decorators(node) or any(
             k.arg != "metaclass" or self.origin(k.value) != "abc.ABCMeta" for k in node.keywords
         ):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from oplet_build.building.cutting.purity import HARMLESS_MODULES, Purity
+from oplet_build.building.cutting.syntax import statement_lists, syntax_nodes
 from oplet_build.building.cutting.variants import VARIANTS, Variant, read_variants
 from oplet_build.building.error import BuildError
 
@@ -18,6 +20,8 @@ __all__ = ["SPECIAL_ANNOTATIONS", "Chain", "Import", "Module", "Statement", "imp
 Chain = tuple[str, ...]
 #: Builtins that look names up at run time; a module that uses one is kept whole.
 _REFLECTION = frozenset(("globals", "locals", "vars", "eval", "exec"))
+#: Only a module whose text has one of these may have to be kept whole for what it uses.
+_REASONS_TO_BE_WHOLE = re.compile(rf"import[\s\\]*\*|\b(modules|{'|'.join(sorted(_REFLECTION))})\b")
 #: Modules whose names in annotations of class bodies matter to dataclasses, although annotations are not evaluated.
 SPECIAL_ANNOTATIONS = ("typing", "typing_extensions", "dataclasses")
 
@@ -41,30 +45,52 @@ class Import:
 
 @dataclass(eq=False)
 class Statement:
-    """A top-level statement; an import of several names counts as several statements.
+    """A top-level statement; an import of several names counts as several statements. What is in it is read when it is asked for: most
+    statements of most modules are not needed.
 
     Attributes:
-        node: the statement's syntax tree; of an import of several names, an import of one of them.
+        node: the statement's syntax tree; for an import of several names, an import of one of them.
         origin: the statement of the file that it comes from.
         binds: names that it binds in the module.
-        uses: names that it uses, each with the attribute chains that are looked up in it.
-        imports: what it imports, inside functions too.
-        strings: its string constants.
-        effect: whether it has side effects besides binding names.
+        reader: reads the statements of its module.
     """
 
     node: ast.stmt
     origin: ast.stmt
-    binds: set[str] = field(default_factory=set)
-    uses: dict[str, set[Chain]] = field(default_factory=dict)
-    imports: list[Import] = field(default_factory=list)
-    strings: list[str] = field(default_factory=list)
-    effect: bool = False
+    binds: set[str]
+    reader: _Reader
 
     @property
     def is_import(self) -> bool:
         """Whether the statement is an `import` or `from ... import`."""
         return isinstance(self.node, (ast.Import, ast.ImportFrom))
+
+    @cached_property
+    def imports(self) -> list[Import]:
+        """What it imports, inside functions too."""
+        inner = [self.node] if self.is_import else [node for _, body in statement_lists(self.node) for node in body]
+        return [i for node in inner if isinstance(node, (ast.Import, ast.ImportFrom)) for i in self.reader.imports(node)]
+
+    @property
+    def uses(self) -> dict[str, set[Chain]]:
+        """Names that it uses, each with the attribute chains that are looked up in it; none for imports."""
+        return self._used[0]
+
+    @property
+    def strings(self) -> list[str]:
+        """Its string constants; none for `VARIANTS`."""
+        return [] if VARIANTS in self.binds else self._used[1]
+
+    @cached_property
+    def effect(self) -> bool:
+        """Whether it has side effects besides binding names."""
+        if self.is_import:
+            return self.reader.is_bare_import(self)
+        return not self.reader.purity.has_no_effect(self.node) and not _is_dunder_all(self.node)
+
+    @cached_property
+    def _used(self) -> tuple[dict[str, set[Chain]], list[str]]:
+        return ({}, []) if self.is_import else self.reader.uses(self.node)
 
 
 @dataclass(eq=False)
@@ -78,7 +104,6 @@ class Module:
         tree: its syntax tree.
         statements: its top-level statements, without those for type checkers.
         statements_of: for each name, the statements that bind it.
-        whole: why the module must be kept whole, "" if statements may be left out.
         ignores_annotations: whether its annotations are never evaluated.
         postpones_annotations: whether its annotations are evaluated only on request (`from __future__ import annotations`).
         variants: its `VARIANTS`: by module that it imports inside functions, the condition on nodes that need this module.
@@ -90,10 +115,14 @@ class Module:
     tree: ast.Module
     statements: list[Statement]
     statements_of: dict[str, list[Statement]]
-    whole: str
     ignores_annotations: bool
     postpones_annotations: bool
     variants: dict[str, Variant]
+
+    @cached_property
+    def whole(self) -> str:
+        """Why the module must be kept whole, "" if statements may be left out."""
+        return _whole(self)
 
 
 def read_module(
@@ -123,28 +152,20 @@ def read_module(
     )
     late = postponed and not annotations
     nodes = [s for s in _executed(tree.body) if not (isinstance(s, ast.ImportFrom) and s.module == "__future__")]
-    reader = _Reader(name, is_package, late)
+    reader = _Reader(name, is_package, late, tree, sources)
     statements = [statement for node in nodes for statement in reader.statements(node)]
     statements_of: dict[str, list[Statement]] = {}
     for statement in statements:
         for bound in statement.binds:
             statements_of.setdefault(bound, []).append(statement)
-    origins = {
-        i.local: i.bound or f"{i.module}.{i.name}"
+    reader.origins.update(
+        (i.local, i.bound or f"{i.module}.{i.name}")
         for statement in statements
         if statement.is_import
         for i in statement.imports
         if i.local != "*"
-    }
-    reader.origins.update(origins)
-    purity = Purity(origins, set(statements_of) - set(origins), sources, plain_classes)
-    for statement in statements:
-        if not statement.is_import:
-            statement.uses, statement.strings = reader.uses(statement.node, purity)
-            statement.effect = not purity.has_no_effect(statement.node) and not _is_dunder_all(statement.node)
-            if VARIANTS in statement.binds:
-                statement.strings = []
-    _mark_bare_imports(statements, is_package, set(_mentioned(tree)), sources)
+    )
+    reader.purity = Purity(reader.origins, statements_of.keys() - reader.origins.keys(), sources, plain_classes)
     return Module(
         name,
         is_package,
@@ -152,7 +173,6 @@ def read_module(
         tree,
         statements,
         statements_of,
-        _whole(statements, statements_of),
         late,
         postponed,
         read_variants(name, [statement.node for statement in statements if VARIANTS in statement.binds]),
@@ -194,21 +214,9 @@ def _is_dunder_all(node: ast.stmt) -> bool:
     return any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
 
 
-def _mark_bare_imports(statements: Iterable[Statement], is_package: bool, used: set[str], sources: set[str]) -> None:
-    """Mark imports of names that are not in `used` as statements with side effects.
-
-    Exceptions are re-exports in packages, modules known to be harmless, and modules of `sources`, which are analysed themselves.
-    """
-    for statement in statements:
-        if not statement.is_import or statement.binds & used or (is_package and isinstance(statement.node, ast.ImportFrom)):
-            continue
-        modules = {imported.module for imported in statement.imports}
-        statement.effect = not any(module.partition(".")[0] in sources or module in HARMLESS_MODULES for module in modules)
-
-
 def _mentioned(tree: ast.Module) -> Iterator[str]:
     """Yield all names that occur in a module as uses, also in annotations and in type-checking code."""
-    for node in ast.walk(tree):
+    for node in syntax_nodes(tree):
         if isinstance(node, ast.Name):
             yield node.id
         for part in (getattr(node, "annotation", None), getattr(node, "returns", None)):
@@ -220,11 +228,13 @@ def _mentioned(tree: ast.Module) -> Iterator[str]:
             yield from (e.value for e in ast.walk(node.value) if isinstance(e, ast.Constant) and isinstance(e.value, str))
 
 
-def _whole(statements: Iterable[Statement], statements_of: dict[str, list[Statement]]) -> str:
+def _whole(module: Module) -> str:
     for name in ("__getattr__", "__dir__"):
-        if name in statements_of:
+        if name in module.statements_of:
             return f"it defines {name}"
-    for statement in statements:
+    if module.text.isascii() and not _REASONS_TO_BE_WHOLE.search(module.text):
+        return ""
+    for statement in module.statements:
         if any(i.local == "*" for i in statement.imports):
             return "it imports everything of another module"
         if any((i.module, i.name) == ("sys", "modules") for i in statement.imports):
@@ -238,29 +248,38 @@ def _whole(statements: Iterable[Statement], statements_of: dict[str, list[Statem
 
 
 class _Reader:
-    """Collects the names that a module's statements bind and use; `origins` maps imported names to their dotted names."""
+    """Reads the statements of a module: the names that they bind and use.
 
-    def __init__(self, module: str, is_package: bool, ignores_annotations: bool) -> None:
+    Attributes:
+        origins: the dotted names that imported names stand for.
+        purity: tells which statements have side effects.
+    """
+
+    purity: Purity
+
+    def __init__(self, module: str, is_package: bool, ignores_annotations: bool, tree: ast.Module, sources: set[str]) -> None:
         self._module = module
         self._is_package = is_package
         self._late = ignores_annotations
+        self._sources = sources
+        self._unseen = _mentioned(tree)
+        self._seen: set[str] = set()
         self.origins: dict[str, str] = {}
 
     def statements(self, node: ast.stmt) -> Iterator[Statement]:
-        """Yield the `Statement` objects of a syntax node (one for each imported name), with `uses` still empty."""
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            for alias in node.names:
-                if isinstance(node, ast.Import):
-                    single: ast.stmt = ast.Import([alias])
-                else:
-                    single = ast.ImportFrom(node.module, [alias], node.level)
-                imports = list(self._imports(single))
-                yield Statement(single, node, {i.local for i in imports}, imports=imports)
+        """Yield the `Statement` objects of a syntax node: one for each imported name."""
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield Statement(node, node, set(_bound(node)), self)
             return
-        imports = [i for inner in ast.walk(node) if isinstance(inner, (ast.Import, ast.ImportFrom)) for i in self._imports(inner)]
-        yield Statement(node, node, set(_bound(node)), imports=imports)
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                single: ast.stmt = ast.Import([alias])
+            else:
+                single = ast.ImportFrom(node.module, [alias], node.level)
+            yield Statement(single, node, {i.local for i in self.imports(single)}, self)
 
-    def _imports(self, node: ast.AST) -> Iterator[Import]:
+    def imports(self, node: ast.AST) -> Iterator[Import]:
+        """Yield what an import statement imports."""
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
@@ -270,11 +289,32 @@ class _Reader:
             for alias in node.names:
                 yield Import(alias.asname or alias.name, module, alias.name)
 
-    def uses(self, node: ast.stmt, purity: Purity) -> tuple[dict[str, set[Chain]], list[str]]:
+    def is_bare_import(self, statement: Statement) -> bool:
+        """Return whether an import is there for its side effects, as far as is known: the module mentions none of its names.
+
+        Exceptions are re-exports in packages, modules known to be harmless, and modules of the sources, which are analysed themselves.
+        """
+        if self._is_package and isinstance(statement.node, ast.ImportFrom):
+            return False
+        modules = {imported.module for imported in statement.imports}
+        if any(module.partition(".")[0] in self._sources or module in HARMLESS_MODULES for module in modules):
+            return False
+        return not any(map(self._mentions, statement.binds))
+
+    def _mentions(self, name: str) -> bool:
+        """Return whether a name occurs in the module as a use; the module is searched no further than is needed."""
+        while name not in self._seen:
+            found = next(self._unseen, None)
+            if found is None:
+                return False
+            self._seen.add(found)
+        return True
+
+    def uses(self, node: ast.stmt) -> tuple[dict[str, set[Chain]], list[str]]:
         """Return the names that a statement uses, with the attribute chains looked up in each, and its string constants."""
         found: dict[str, set[Chain]] = {}
         strings: list[str] = []
-        for part in self._parts(node, purity):
+        for part in self._parts(node):
             if isinstance(part, ast.Constant) and isinstance(part.value, str):
                 strings.append(part.value)
             elif isinstance(part, (ast.Name, ast.Attribute)):
@@ -289,34 +329,44 @@ class _Reader:
                     found.setdefault(name, set()).add(())
         return found, strings
 
-    def _parts(self, node: ast.AST, purity: Purity) -> Iterator[ast.AST]:
-        """Yield the node and those below it that are evaluated when it runs; a chain of attributes counts as one node."""
-        yield node
+    def _parts(self, node: ast.AST) -> list[ast.AST]:
+        """Return the node and those below it that are evaluated when it runs; a chain of attributes counts as one node."""
+        found: list[ast.AST] = []
+        self._add_parts(node, found)
+        return found
+
+    def _add_parts(self, node: ast.AST, found: list[ast.AST]) -> None:
+        found.append(node)
         if isinstance(node, ast.Attribute):
             inner: ast.expr = node
             while isinstance(inner, ast.Attribute):
                 inner = inner.value
             if not isinstance(inner, ast.Name):
-                yield from self._parts(inner, purity)
+                self._add_parts(inner, found)
             return
-        skipped: list[ast.AST | None] = []
+        skipped: ast.AST | None = None
         if self._late:
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and purity.has_harmless_decorators(node):
-                skipped.append(node.returns)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and self.purity.has_harmless_decorators(node):
+                skipped = node.returns
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 for argument in ast.walk(node.args):
                     if isinstance(argument, ast.arg) and argument.annotation is not None:
-                        yield from self._parts(argument.annotation, purity)
+                        self._add_parts(argument.annotation, found)
             elif isinstance(node, (ast.arg, ast.AnnAssign)):
-                skipped.append(node.annotation)
+                skipped = node.annotation
             elif isinstance(node, ast.ClassDef):
-                yield from self._class_annotations(node, purity)
-        for child in ast.iter_child_nodes(node):
-            if not any(child is skip for skip in skipped):
-                yield from self._parts(child, purity)
+                found.extend(self._class_annotations(node))
+        for value in vars(node).values():
+            if isinstance(value, ast.AST):
+                if value is not skipped:
+                    self._add_parts(value, found)
+            elif isinstance(value, list):
+                for child in value:
+                    if isinstance(child, ast.AST):
+                        self._add_parts(child, found)
 
-    def _class_annotations(self, node: ast.ClassDef, purity: Purity) -> Iterator[ast.AST]:
-        plain = purity.is_harmless_class(node)
+    def _class_annotations(self, node: ast.ClassDef) -> Iterator[ast.AST]:
+        plain = self.purity.is_harmless_class(node)
         for member in node.body:
             if isinstance(member, ast.AnnAssign):
                 for part in ast.walk(member.annotation):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import copy
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
 from oplet_build.building.cutting.statements import SPECIAL_ANNOTATIONS, Module, Statement, imported_module
+from oplet_build.building.cutting.syntax import copied, syntax_nodes
 
 __all__ = ["shaken_source"]
 
@@ -22,7 +22,7 @@ _ensure(False, {sentence!r})
 
 
 def shaken_source(
-    module: Module, kept: Container[Statement], docstrings: bool = False, left_out: Container[str] = (), build: str = "The build"
+    module: Module, kept: Container[Statement], docstrings: bool = False, left_out: Collection[str] = (), build: str = "The build"
 ) -> str:
     """Return the source of some of a module's statements; "" if nothing is left.
 
@@ -38,7 +38,7 @@ def shaken_source(
     for statement in module.statements:
         if statement not in kept:
             continue
-        node = copy.deepcopy(statement.node)
+        node = copied(statement.node)
         if isinstance(node, (ast.Import, ast.ImportFrom)) and statement.origin is last:
             previous = body[-1]
             if isinstance(previous, (ast.Import, ast.ImportFrom)):
@@ -48,19 +48,20 @@ def shaken_source(
         body.append(node)
     if not body:
         return ""
-    body = [_Refuser(module, left_out, build).visit(node) for node in body]
+    if left_out:
+        body = [_Refuser(module, left_out, build).visit(node) for node in body]
     origins = {i.local: i.module for statement in module.statements for i in statement.imports if statement.is_import}
     stripper = _Stripper(module.ignores_annotations, not docstrings, origins)
     tree = ast.Module([stripper.visit(node) for node in body], [])
-    if module.postpones_annotations and any(map(_has_late_annotation, ast.walk(tree))):
+    if module.postpones_annotations and any(map(_has_late_annotation, syntax_nodes(tree))):
         tree.body.insert(0, ast.ImportFrom("__future__", [ast.alias("annotations")], 0))
-    text = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+    text = ast.unparse(tree) + "\n"
     # Empty lines between statements are dropped, unless a string of the module has an empty line, which must stay.
     return re.sub(r"\n\n+", "\n", text) if not any("\n\n" in each for each in _texts(tree)) else text
 
 
 def _texts(tree: ast.AST) -> Iterator[str]:
-    return (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return (node.value for node in syntax_nodes(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def _has_late_annotation(node: ast.AST) -> bool:

@@ -87,8 +87,8 @@ sys.stdout.buffer.write(marshal.dumps((f"modules-{magic}.bin", marshal.dumps(tab
 
 
 def compiled(sources: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Compile modules; return two files by path: that of the compiled code, and a module that activates it. The same sources and
-    Python give the same bytes.
+    """Compile modules; return two files by path: the bytecode, and a module that makes Python import it. Equal sources and Python give
+    equal bytes.
 
     Args:
         sources: the modules, by path.

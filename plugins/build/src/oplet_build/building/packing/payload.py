@@ -55,7 +55,9 @@ class Payload:
     sources: tuple[Distribution, ...] = ()
 
     def contents(self, headers: Mapping[str, int] | None) -> bytes:
-        """Return the source of `oplet/app.py`; `headers` are the offsets of the models' zip headers by file, None for a wheel."""
+        """Return the source of `oplet/app.py`; `headers` are the offsets in the archive of the models' zip headers, by path; None for a
+        wheel.
+        """
         models = {name: (self.model_file(name), len(content)) for name, content in self.models.items()}
         beyond_numpy = [(module, package) for module, package in self.requires if module != "numpy"]
         return contents_module(self.name, self.version, models, beyond_numpy, headers)

@@ -58,7 +58,7 @@ def plugin_module(
     Args:
         kernels: the kernels to register.
         homes: new names of the source packages, by their old names.
-        sources: names of the distributions that they come from, joined.
+        sources: names of the distributions that the kernels come from, in one text.
         api: the version of the plugin contract.
         types: the tensor types that nodes of an op may have, by the op's `Kernel.key`; ops that are not listed take any.
     """

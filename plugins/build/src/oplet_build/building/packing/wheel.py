@@ -210,8 +210,8 @@ def _license(cut: CutPackage) -> str:
 
 
 def requirements(cut: CutPackage) -> list[str]:
-    """Return the requirements of the source packages, except those on one another; the core is always among them, alone where a package
-    asks for `oplet`, which would bring all built-in operators.
+    """Return the requirements of the source packages, except on one another; the core is always one, and replaces a requirement of `oplet`,
+    which would install all built-in operators.
     """
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name

@@ -97,7 +97,7 @@ class _Plan:
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Decline unsupported nodes; divide the attention into parts that fit the cache."""
+    """Check a scaled_dot_product_attention node, declining unsupported ones; divide the attention into parts that fit the cache."""
     scale, cap = _attributes(node)
     sizes = _sizes(node)
     own = _own_mask(context, node) if len(node.inputs) == 3 else None
@@ -223,7 +223,7 @@ def _turned(counts: Shape, length: int) -> bool:
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    """Return a function that computes the parts one by one, or several in parallel if that is faster."""
+    """Return a function that computes the attention part by part, or several parts in parallel if that is faster."""
     plan: _Plan = node.prepared
     if not node.outputs[0].size:
         return lambda: None

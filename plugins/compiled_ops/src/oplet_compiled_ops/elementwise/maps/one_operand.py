@@ -26,14 +26,14 @@ def map_registration(
     worth: int = WORTH_VALUES // 4,
     most: int = 0,
 ) -> Registration:
-    """Build the registration of a unary op from its kernels by type.
+    """Build the registration of a unary op from its compiled kernels by type.
 
     Args:
         builtin: the numpy kernel's registration.
         kernels: for each type of unquantized numbers the kernel, which takes the flat input and output.
         tabled: the types of quantized numbers, which are looked up in the table that the numpy kernel makes.
         positive: whether a quantized value below the zero point (a negative number) is an error.
-        worth: the least elements of a part that is worth a thread's while.
+        worth: the fewest elements of a part for which using another thread pays off.
         most: the most elements of a node that `kernels` serve, as numpy is faster for more; 0 for any number.
     """
 

@@ -15,6 +15,17 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType, decline
 from oplet.schema.enums import ActivationFunctionType
 from oplet_compiled_ops.elementwise.flat import tabled
+from oplet_compiled_ops.elementwise.plain import (
+    DIFFERENCE,
+    DIFFERENCE_FROM,
+    LARGER,
+    PRODUCT,
+    SHIFTED,
+    SHIFTED_BY,
+    SMALLER,
+    SUM,
+    XOR,
+)
 from oplet_compiled_ops.elementwise.plain.broadcasting import Operands, operands
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
@@ -46,8 +57,6 @@ __all__ = [
     "sum_kernel",
 ]
 
-#: Arithmetic; the difference, and the shift to the right, are followed by those with their operands exchanged.
-SUM, DIFFERENCE, DIFFERENCE_FROM, PRODUCT, LARGER, SMALLER, XOR, SHIFTED, SHIFTED_BY = range(9)
 AND, OR = range(2)
 #: The integers that are computed with, wrapping around.
 INTEGERS = {TensorType.INT32: "i4", TensorType.INT64: "i8"}
@@ -184,9 +193,7 @@ def pair_of(context: Context, node: Node) -> tuple[Operands, Callable[[], Sequen
 
 
 def seen(tensor: Tensor, bits: str | None = None) -> Any:
-    """Return a tensor's values as a flat array, as kernels read it: viewed as the dtype `bits`; if that is None as they are, BOOL
-    as bytes.
-    """
+    """Return a tensor's values as a flat array for kernels: viewed as the dtype `bits`, or if that is None in its own (BOOL as bytes)."""
     array = flat(tensor.data)
     return array.view("u1" if bits is None else bits) if bits or tensor.type is TensorType.BOOL else array
 

@@ -21,8 +21,7 @@ _PIXEL = 8
 
 @kernel("void(f4[:,:,::1], f4[::1], f4[:,:,::1], i8, i8, f8)")
 def SAMPLE(image, matrix, output, first, last, centre):  # type: ignore[no-untyped-def]
-    """Sample an image bilinearly at the places to which a matrix maps the pixels of the output rows `first` to `last`; 0 outside
-    of it.
+    """Sample an image bilinearly at the places to which a matrix maps the pixels of the output rows `first` to `last`; 0 outside of it.
 
     Args:
         image: (rows, columns, channels).
@@ -30,7 +29,7 @@ def SAMPLE(image, matrix, output, first, last, centre):  # type: ignore[no-untyp
         output: (rows, columns, channels).
         first: the first row.
         last: the row after the last one.
-        centre: where within a pixel its place is, in both directions: 0 for its corner, 0.5 for its middle.
+        centre: the position of a pixel's sample point within the pixel, along both axes: 0 for its corner, 0.5 for its centre.
     """
     across, up, turned, down = matrix[0], matrix[1], matrix[4], matrix[5]
     right = np.float32(np.float64(matrix[3]) + (np.float64(across) * centre + np.float64(up) * centre - centre))

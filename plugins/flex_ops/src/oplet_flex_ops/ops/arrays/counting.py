@@ -137,14 +137,14 @@ INVERT_PERMUTATION: Registration = filled(
 
 
 def count_values(target: Array, rows: Array | Callable[[slice], Array], values: Array, weights: Array, binary: bool) -> None:
-    """Count values into `target` (rows, bins), weighted; or just mark their presence if `binary`.
+    """Compute a histogram of each row, weighted; or only mark which bins have values if `binary`.
 
     Args:
         target: the bins, of shape (rows, size); overwritten.
-        rows: the row of each value, or a function of a slice of the values that returns theirs.
+        rows: the row of each value, or a function that returns the rows of a slice of the values.
         values: integers; those beyond the bins are not counted.
-        weights: what each value counts; an empty array for 1 each.
-        binary: whether a bin only says that there is a value.
+        weights: the weight of each value; empty for 1 each.
+        binary: whether a bin with values is 1, instead of the sum of their weights.
 
     Raises:
         EnsureError: a value is negative, or there are not as many weights as values.

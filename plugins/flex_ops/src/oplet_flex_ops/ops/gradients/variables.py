@@ -110,7 +110,7 @@ def _shape(context: Context, node: Node) -> None:
 
 
 def rows_of(indices: Array, value: Array) -> Array:
-    """Check indices against a variable's rows, and return them.
+    """Check that the indices are rows of a variable's value, and return them.
 
     Raises:
         EnsureError: an index is outside of the variable's rows.

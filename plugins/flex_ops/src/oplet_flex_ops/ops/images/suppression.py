@@ -45,12 +45,12 @@ def overlaps(boxes: Array) -> Overlaps:
 
 
 def suppress(measure: Overlaps, scores: Array, most: int, threshold: float, least: float) -> Array:
-    """Return the numbers of the kept boxes, best first; of equal scores the first box wins.
+    """Return the indices of the boxes that suppression keeps, best first; of equal scores the first box wins.
 
     Args:
         measure: computes the overlaps of one box with several others.
         scores: float32, one for each box.
-        most: how many may stay.
+        most: the most boxes to keep.
         threshold: the overlap beyond which the box with the lower score is left out.
         least: boxes with this score or a lower one are left out.
     """

@@ -25,7 +25,7 @@ def _check_handle(node: Node) -> None:
 
 
 def prepare_find(context: Context, node: Node) -> None:
-    """Check the node's inputs: a table, keys, default value(s)."""
+    """Check the inputs of a node that looks up keys: a table, keys, default value(s)."""
     attributes = checked_attributes(node, 3)
     _check_handle(node)
     attributes.ensure_type("Tin", node.inputs[1])
@@ -83,7 +83,7 @@ def _key_and_value(attributes: Attributes) -> tuple[str, str]:
 
 
 def prepare_remove(context: Context, node: Node) -> None:
-    """Check the node's inputs: a table and keys."""
+    """Check the inputs of a node that removes keys: a table and keys."""
     attributes = checked_attributes(node, 2, 0)
     _check_handle(node)
     attributes.ensure_type("Tin", node.inputs[1])
@@ -94,7 +94,7 @@ def bind_remove(context: Context, node: Node) -> Thunk:
 
 
 def prepare_size(context: Context, node: Node) -> None:
-    """Check the node's input, a table."""
+    """Check the input of a node that returns a table's size."""
     checked_attributes(node, 1)
     _check_handle(node)
     ensure_type(node.outputs[0], TensorType.INT64)
@@ -111,7 +111,7 @@ def bind_size(context: Context, node: Node) -> Thunk:
 
 
 def prepare_export(context: Context, node: Node) -> None:
-    """Check the node's input, a table."""
+    """Check the input of a node that exports a table's entries."""
     attributes = checked_attributes(node, 1, 2)
     _check_handle(node)
     for name, output in zip(("Tkeys", "Tvalues"), node.outputs):

@@ -29,10 +29,10 @@ _AT_ONCE = 1 << 16
 
 
 def shape_of(tensor: Tensor) -> Shape:
-    """Return the shape that a vector tensor holds; raise for negative sizes.
+    """Return the shape that a vector tensor holds.
 
     Raises:
-        EnsureError: it is no vector, or a size is negative.
+        EnsureError: the tensor is no vector, or a size is negative.
     """
     ensure(tensor.ndim == 1, f"{tensor} is a shape; it must be a vector.")
     sizes = read_ints(tensor)

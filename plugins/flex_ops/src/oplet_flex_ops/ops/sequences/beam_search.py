@@ -60,10 +60,10 @@ class _Entry:
 
 
 class BeamSearch:
-    """A beam search that consumes one time step's logits after the other.
+    """A CTC prefix beam search that is fed one time step after the other.
 
     Args:
-        width: the number of prefixes that it keeps.
+        width: the number of prefixes to keep.
         classes: the number of classes; the last is the blank.
     """
 
@@ -158,8 +158,8 @@ class BeamSearch:
         """Return the likeliest label sequences with their log probabilities, best first.
 
         Args:
-            count: the most of them.
-            merge: whether labels that follow each other are taken as one.
+            count: the most sequences to return.
+            merge: whether repeated labels in a sequence are merged.
         """
         found = []
         for leaf in sorted(self._leaves, key=lambda entry: -entry.total)[:count]:

@@ -26,7 +26,7 @@ def ensure_lengths(inputs: Array, lengths: Array) -> None:
     """Raise an error unless logits are [time, batch, classes] with one length per sequence, at most `time`.
 
     Raises:
-        EnsureError: they do not fit.
+        EnsureError: the shapes do not fit, or a length is out of range.
     """
     ensure(inputs.shape[2] > 0, "the logits have no classes.")
     ensure(lengths.size == inputs.shape[1], f"there are {lengths.size} sequence lengths for a batch of {inputs.shape[1]}.")

@@ -22,7 +22,7 @@ _WIDEST, _NUMBER = 1 << 20, 320
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node, and parse the format attributes."""
+    """Check an AsString node, and parse its format attributes."""
     attributes = checked_attributes(node, 1)
     values, output = node.inputs[0], node.outputs[0]
     ensure_type(values, *_FLOATS, *_COMPLEX, *_SIGNED, *_UNSIGNED, *_OTHERS)

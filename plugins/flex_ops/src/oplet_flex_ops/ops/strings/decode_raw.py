@@ -22,7 +22,7 @@ _MORE = (TensorType.FLOAT16, TensorType.COMPLEX64, TensorType.COMPLEX128, Tensor
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node's inputs: strings; for DecodePaddedRaw also a length."""
+    """Check the inputs of a DecodeRaw or DecodePaddedRaw node: strings, and for the latter also a length."""
     attributes = checked_attributes(node, len(node.inputs) if len(node.inputs) == 2 else 1)
     ensure_type(node.inputs[0], TensorType.STRING)
     if len(node.inputs) == 2:

@@ -34,7 +34,7 @@ class _Settings(NamedTuple):
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node's inputs: strings and row splits."""
+    """Check the inputs of a StringNGrams node: strings and row splits."""
     attributes = checked_attributes(node, 2, 2)
     ensure_vector(node.inputs[0], TensorType.STRING)
     ensure_vector(node.inputs[1], attributes.type("Tsplits", TensorType.INT32, TensorType.INT64, default=TensorType.INT64))

@@ -25,7 +25,7 @@ _SCRATCH, _PIECE, _SLOW = 8, 1 << 14, 16
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node's inputs: strings, positions and lengths, which broadcast."""
+    """Check the inputs of a Substr node: strings, positions and lengths, which broadcast."""
     attributes = checked_attributes(node, 3)
     strings, positions, lengths = node.inputs
     ensure_type(strings, TensorType.STRING)

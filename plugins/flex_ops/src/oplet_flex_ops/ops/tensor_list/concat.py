@@ -15,7 +15,7 @@ from oplet_flex_ops.nodedef import Shape
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node's inputs: a list; in version 2 also the element shape and the lengths of unset elements."""
+    """Check a TensorListConcat node's inputs: a list; in version 2 also the element shape and the lengths of unset elements."""
     second = len(node.inputs) != 1
     attributes = checked_attributes(node, 3 if second else 1, 2)
     asked: Shape = None

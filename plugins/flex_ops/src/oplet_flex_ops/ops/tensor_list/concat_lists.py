@@ -15,7 +15,7 @@ _REFERENCE = 8
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node's inputs: two tensors of lists."""
+    """Check a TensorListConcatLists node's inputs: two tensors of lists."""
     node.prepared = checked_attributes(node, 2).type("element_dtype")
     for tensor in (*node.inputs, node.outputs[0]):
         ensure_type(tensor, TensorType.VARIANT)

@@ -21,7 +21,7 @@ from oplet_flex_ops.lists.tensor_list import TensorList, owned_rows
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node's inputs: a tensor, indices, the element shape, and in version 2 the number of elements."""
+    """Check a TensorListScatter node's inputs: a tensor, indices, the element shape, and in version 2 the number of elements."""
     second = len(node.inputs) != 3
     attributes = checked_attributes(node, 4 if second else 3)
     attributes.ensure_type("element_dtype", node.inputs[0])

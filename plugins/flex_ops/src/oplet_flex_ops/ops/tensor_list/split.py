@@ -16,7 +16,7 @@ _PIECE = 112
 
 
 def prepare(context: Context, node: Node) -> None:
-    """Check the node's inputs: a tensor, the shape of its pieces, their lengths."""
+    """Check a TensorListSplit node's inputs: a tensor, the shape of its pieces, their lengths."""
     checked_attributes(node, 3).ensure_type("element_dtype", node.inputs[0])
     ensure(node.inputs[0].ndim >= 1, lambda: f"{node.inputs[0]} is a single value, which cannot be cut.")
     ensure_shape_tensor(node.inputs[1])

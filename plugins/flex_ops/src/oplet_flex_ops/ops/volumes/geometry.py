@@ -17,8 +17,8 @@ class Geometry(NamedTuple):
     """Parsed window attributes of an op: window, strides, dilations, padding, data format.
 
     Attributes:
-        window: the sizes of a pool's window; empty for convolutions, whose filters' shape says it.
-        strides, dilations: one for each spatial axis.
+        window: the sizes of a pool's window; empty for convolutions, whose filters have them.
+        strides, dilations: one number per spatial axis.
         same: whether the padding is SAME.
         channels_last: whether the last axis has the channels; else axis 1 has them.
     """
@@ -30,7 +30,7 @@ class Geometry(NamedTuple):
     channels_last: bool
 
     def last(self, array: Array) -> Array:
-        """Return a view with the channels last."""
+        """Return a view of the array with the channels as the last axis."""
         return array if self.channels_last else array.transpose(0, *range(2, array.ndim), 1)
 
     def space(self, shape: Shape) -> Shape:

@@ -27,16 +27,16 @@ _NO_GPU = "\nGPU COMPATIBILITY: not checked, as the rules are those of LiteRT's 
 
 
 class Analyzer:
-    """The class that programs use."""
+    """Replacement of `tf.lite.experimental.Analyzer`, which prints a model's structure."""
 
     @staticmethod
     def analyze(model_path: Any = None, model_content: Any = None, gpu_compatibility: bool = False, **kwargs: Any) -> None:
-        """Print a model.
+        """Print the structure of a model.
 
         Args:
             model_path: the .tflite file.
             model_content: its bytes, in place of `model_path`.
-            gpu_compatibility: whether to check the model against LiteRT's GPU delegate; a line says that this is not done.
+            gpu_compatibility: whether a check against LiteRT's GPU delegate is requested; it is not done, and a line says so.
             kwargs: `experimental_use_mlir` is refused; others have no effect, as in LiteRT.
 
         Raises:
@@ -53,12 +53,13 @@ class Analyzer:
 
 
 def ModelAnalyzer(model: Any, input_is_filepath: bool, gpu_compatibility: bool) -> str:
-    """Return the text of a model, or of the error in its place; `ai_edge_litert._pywrap_analyzer_wrapper` has it so.
+    """Return the structure of a model as text, or the text of the error if it cannot be read, as in
+    `ai_edge_litert._pywrap_analyzer_wrapper`.
 
     Args:
         model: the .tflite file or its bytes.
         input_is_filepath: whether it is the file.
-        gpu_compatibility: whether to say that the model was not checked against LiteRT's GPU delegate.
+        gpu_compatibility: whether a check against LiteRT's GPU delegate is requested; it is not done, and a line says so.
     """
     try:
         opened = Model.open(model) if input_is_filepath else Model.from_bytes(model.encode() if isinstance(model, str) else model)

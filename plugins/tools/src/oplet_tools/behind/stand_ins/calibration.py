@@ -22,7 +22,7 @@ class Range(NamedTuple):
 
 
 def InvokeWithCalibration(native_handle: Any, subgraph: int = 0) -> NoReturn:
-    """Refuse to run LiteRT's C++ interpreter.
+    """Raise an error: calibration would run LiteRT's C++ interpreter, which oplet does not replace.
 
     Raises:
         OpletError: always.
@@ -31,7 +31,7 @@ def InvokeWithCalibration(native_handle: Any, subgraph: int = 0) -> NoReturn:
 
 
 def get_memory_usage() -> NoReturn:
-    """Refuse to tell what LiteRT's allocator has.
+    """Raise an error: the memory use of LiteRT's allocator is not known to oplet.
 
     Raises:
         OpletError: always.

@@ -8,13 +8,13 @@ __all__ = ["TFLiteConverterMetrics", "TFLiteMetrics", "TFLiteMetricsInterface"]
 
 
 class TFLiteMetricsInterface:
-    """The methods of a recorder of metrics."""
+    """Interface of TFLite's recorders of usage metrics."""
 
     def increase_counter_debugger_creation(self) -> None:
-        """Count a debugger."""
+        """Count the creation of a debugger."""
 
     def increase_counter_interpreter_creation(self) -> None:
-        """Count an interpreter."""
+        """Count the creation of an interpreter."""
 
     def increase_counter_converter_attempt(self) -> None:
         """Count an attempt to convert a model."""
@@ -33,7 +33,7 @@ class TFLiteMetricsInterface:
 
 
 class TFLiteMetrics(TFLiteMetricsInterface):
-    """A recorder that records nothing.
+    """Recorder of usage metrics whose methods do nothing, as TFLite's in open-source builds.
 
     Args:
         model_hash: a hash of the model.
@@ -44,10 +44,10 @@ class TFLiteMetrics(TFLiteMetricsInterface):
 
 
 class TFLiteConverterMetrics(TFLiteMetrics):
-    """A recorder of conversions that records nothing."""
+    """Recorder of conversion metrics whose methods do nothing."""
 
     def set_export_required(self) -> None:
-        """Ask for an export."""
+        """Request an export of the metrics; does nothing."""
 
     def export_metrics(self) -> None:
-        """Export what was recorded."""
+        """Export the recorded metrics; does nothing."""

@@ -60,7 +60,7 @@ class Comparison:
         inference: the change of the whole inference.
         nodes: the changes of the nodes, the largest first.
         ops: the changes of the kinds of ops, the largest first.
-        notes: what else was different: threads, delegates, inputs.
+        notes: sentences on other differences: threads, delegates, inputs.
     """
 
     file: str
@@ -77,7 +77,7 @@ _Row = tuple[str, str, _Times]
 
 @dataclass(frozen=True)
 class Base:
-    """An earlier benchmark, reduced to what is compared.
+    """An earlier benchmark, reduced to the data for a comparison.
 
     Attributes:
         file: its file.
@@ -85,7 +85,7 @@ class Base:
         inference: median and quartiles of an inference.
         nodes: label, names, median and quartiles of each node, by its place ("3", or "1:3" in subgraph 1) and label.
         ops: the same for each kind of op, by its label.
-        circumstances: what should be the same in both benchmarks: threads, delegates and input shapes, by name.
+        circumstances: settings that should be the same in both benchmarks, by name: threads, delegates, input shapes.
     """
 
     file: str
@@ -105,7 +105,7 @@ def read_base(path: str | os.PathLike[str], sha256: str) -> Base:
 
     Raises:
         BaseError: the file is no such JSON, or is of another model, or has no profile.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     file = os.fspath(path)
     try:

@@ -15,7 +15,7 @@ class CpuProfiler(Profiler):
     """Profiler that records events, and for each event how long the thread was off the processor since the event before.
 
     Attributes:
-        away: the seconds off the processor, as many as events; None where the system cannot tell.
+        away: for each event, the seconds off the processor since the event before; None where the system does not report them.
     """
 
     def __init__(self, enabled: bool = True) -> None:
@@ -25,12 +25,12 @@ class CpuProfiler(Profiler):
         self._then = self._worked = 0.0
 
     def begin(self) -> None:
-        """Record that an inference begins now; time off the processor before this is not that of its first node."""
+        """Mark the start of an inference: time off the processor before it is not charged to its first node."""
         if self._clock is not None:
             self._then, self._worked = time.perf_counter(), self._clock()
 
     def record(self, event: Event) -> None:
-        """Append an event. It is called as soon as its node has run."""
+        """Append an event; called right after the event's node has run."""
         super().record(event)
         if self._clock is not None and self.away is not None:
             now, worked = time.perf_counter(), self._clock()

@@ -32,7 +32,7 @@ class Peaks:
     gbytes: float
 
     def attainable(self, intensity: float) -> float:
-        """Return the roofline at an arithmetic intensity: the most operations per nanosecond at so many operations per byte.
+        """Return the roofline, in operations per nanosecond, at an arithmetic intensity in operations per byte.
 
         Examples:
             >>> Peaks(100.0, 10.0).attainable(2.0), Peaks(100.0, 10.0).attainable(50.0)

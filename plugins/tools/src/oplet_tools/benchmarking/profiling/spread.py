@@ -38,7 +38,7 @@ class Spread:
         mean: the mean of all runs, the disturbed ones included.
         least: the shortest run.
         count: the number of all runs.
-        disturbed: the number of disturbed ones.
+        disturbed: the number of runs that other processes disturbed.
     """
 
     median: float
@@ -69,7 +69,7 @@ class Spread:
 def disturbed(seconds: Sequence[float], away: Sequence[float] | None = None) -> NDArray[np.bool_]:
     """Return a mask of the runs that other processes disturbed: at most three quarters of all.
 
-    Where every run waits, as one does for other threads or a device, the waiting is the run's own, and only more of it than usual counts.
+    Where every run waits, as for other threads or a device, only waiting longer than usual counts as a disturbance.
 
     Args:
         seconds: the durations.

@@ -79,7 +79,7 @@ def _print(printer: Printer, choice: Choice, model: Path, num_threads: int) -> N
     printer.line(f"threads: {num_threads}", "dim")
     plain = choice.trials[0].seconds
     rows = [_row(trial, plain, trial.candidate == choice.candidate) for trial in _by_time(choice.trials)]
-    printer.table("ways to run it", ["", "way", "ms#", "times as fast#", "error#?", "delegated#??", "~"], rows)
+    printer.table("ways to run it", ["", "way", "ms#", "times as fast#", "error#?", "ready s#??", "delegated#??", "~"], rows)
     printer.line()
     printer.line(str(choice))
     if choice.in_process:
@@ -99,6 +99,7 @@ def _row(trial: Trial, plain: float | None, chosen: bool) -> tuple[str, ...]:
         "-" if trial.seconds is None else f"{trial.seconds * 1e3:.3f}",
         "-" if trial.seconds is None or plain is None else f"{plain / trial.seconds:.2f}",
         "-" if trial.error is None else f"{trial.error:.2g}",
+        "-" if trial.ready is None else f"{trial.ready:.2f}",
         f"{sum(trial.claimed)} of {trial.nodes}" if trial.candidate.delegates and trial.nodes else "",
         trial.why,
     )

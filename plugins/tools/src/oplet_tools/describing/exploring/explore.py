@@ -40,14 +40,14 @@ def explore_model(
     times: Times | None = None,
     choice: str = "",
 ) -> ExploredModel:
-    """Describe a model's graph, with what delegates take of it. The model does not run.
+    """Describe a model's graph and the nodes that delegates claim, for viewers. The model does not run.
 
     Args:
         model: the .tflite file.
         make_delegates: makes the delegates, in the order in which they claim nodes.
         plugins: the plugins that provide kernels; all installed ones by default.
         times: measured seconds of nodes and delegate kernels, as `measure_nodes` returns them; None to leave them out.
-        choice: what "auto" chose, to be shown; "" if it was not asked for.
+        choice: the choice of "auto", in words, to be shown; "" without it.
 
     Raises:
         ModelError: the file cannot be read or is not a valid model.

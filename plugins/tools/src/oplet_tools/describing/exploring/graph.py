@@ -47,11 +47,11 @@ class ExploredNode:
     Attributes:
         index: the node's index in its subgraph.
         op: the operator's name.
-        version: the version that the model asks for.
+        version: the version of the op in the model.
         inputs: indices of its inputs, -1 for one that is left out.
         outputs: indices of its outputs.
         options: the values of its options, by name.
-        served_by: what computes it, in words: a delegate, a package, or nothing.
+        served_by: the delegate or package that computes it, in words; or that nothing does.
         package: the pip package of its kernel without delegates; "" for the application's own kernels, or if there is none.
         package_version: that package's version.
         plugin: that package's plugin.
@@ -120,7 +120,7 @@ class Group:
         id: its number among the groups of its subgraph.
         label: its name.
         parent: the id of the group around it; None for an outermost group.
-        nodes: indices of the nodes that lie in it directly, not in a group inside it.
+        nodes: indices of the nodes directly in the group, not in a nested one.
         open: whether it is unfolded at first, so that a legible number of boxes is shown.
         partition: the number of the partition that it stands for, None for other groups.
     """
@@ -150,7 +150,7 @@ class ExploredSubgraph:
         partitions: the sets of nodes that delegates take over, one kernel each.
         partition_seconds: measured seconds per inference of each partition's kernel, by the partition's number.
         errors: for each delegate that failed on this subgraph and is not applied to it, the error, by the delegate's name.
-        skipped: why the delegates are not asked about this subgraph, "" if they are.
+        skipped: why delegates are not applied to this subgraph; "" if they are.
     """
 
     index: int
@@ -174,7 +174,7 @@ class ExploredModel:
 
     Attributes:
         file: the model's file.
-        delegates: the delegates' names, in the order in which they were asked.
+        delegates: the delegates' names, in the order in which they were applied.
         choice: what "auto" chose, "" if it was not asked for.
         error: the error of a delegate that failed or does not suit the model, or of the allocation; "" if there is none.
         runs: the number of inferences that were measured, 0 for none.

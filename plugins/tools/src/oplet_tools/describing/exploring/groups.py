@@ -25,8 +25,7 @@ _WIDEST = 36
 
 
 def path_of(name: str) -> tuple[str, ...]:
-    """Return the path in a tensor's name, without its last part; fused layers have names joined by ";", of which the first
-    counts.
+    """Return the folders of a tensor's name, without its last part; of fused names, which ";" joins, the first counts.
 
     Examples:
         >>> path_of("net/block_1/conv/Relu6;net/block_1/conv/BiasAdd")

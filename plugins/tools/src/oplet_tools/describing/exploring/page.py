@@ -43,7 +43,7 @@ def is_explore_page(path: str | os.PathLike[str]) -> bool:
     """Return whether a file is a page that `explore_page` made; a link to one is none.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     if not stat.S_ISREG(os.lstat(path).st_mode):
         return False

@@ -38,7 +38,7 @@ def measure_nodes(
         num_threads: threads that kernels may use.
         runs: inferences that are profiled, after a warm-up.
         progress: called with the phase and its progress, 0 to 1.
-        notify: called with a notice of what was done to an input.
+        notify: called with a notice of each change to an input.
 
     Raises:
         OpletError: the model cannot be run.

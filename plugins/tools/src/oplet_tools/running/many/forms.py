@@ -21,20 +21,20 @@ DEFAULT_TOP = 5
 def output_forms(
     lent: Lent, top: int | None, labels: Sequence[str] | None, labels_file: str, reporter: Reporter, locale: str = ""
 ) -> tuple[OutputForm, ...]:
-    """Return how each output appears in results: all its values, or its highest scores.
+    """Return the form of each output in the results: all its values, or its highest scores.
 
-    An output that is one row of scores has its highest ones where `top` or `labels` ask for it, or the model's metadata have labels for it.
+    An output that is a single row of numbers is written as highest scores if `top` or `labels` is given, or the metadata have labels.
 
     Args:
-        lent: the opened model.
+        lent: the open model.
         top: the number of highest scores that the user asks for; None if it is not given.
         labels: labels that the user gives; None for those in the model's metadata.
         labels_file: the labels' file, for messages.
-        reporter: told which labels are taken, and which are not.
+        reporter: receives messages on which labels are used, and which cannot be.
         locale: the language of labels in the model's metadata; "" for the first.
 
     Raises:
-        TensorError: scores are asked for and no output has any.
+        TensorError: `top` or `labels` is given and no output is a single row of numbers.
     """
     forms = [_form(lent, column, top, labels, labels_file, reporter, locale) for column in lent.single.outputs.values()]
     if (top is not None or labels is not None) and not any(form.top for form in forms):

@@ -42,7 +42,7 @@ def check_same(before: Mapping[str, Any], now: Mapping[str, Any], output: str) -
         output: the results' file, for messages.
 
     Raises:
-        StateError: they differ; the message says in what.
+        StateError: the identities differ; the message says in what.
     """
     difference = _difference(before, now)
     if difference:

@@ -16,14 +16,15 @@ STDIN = "-"
 
 
 def has_many_rows(given: Sequence[str]) -> bool:
-    """Return whether an input certainly has many rows: a folder, a file of lines or a table, or standard input.
+    """Return whether an input surely has many rows, by the names: a folder, JSON lines, a Parquet or Arrow table, or standard input ("-").
 
     Args:
-        given: "FILE" or "NAME=FILE" each. Arrays may be one value, which only the model tells.
+        given: "FILE" or "NAME=FILE" each. Whether an array (.npy, .npz) is one value or many rows depends on the model, so arrays don't
+            count.
     """
     return any(is_many(candidate) for text in given for candidate in {text, text.partition("=")[2]} if candidate)
 
 
 def is_many(source: str) -> bool:
-    """Return whether a source certainly has many rows, by its name."""
+    """Return whether a source surely has many rows: a folder, JSON lines, a Parquet or Arrow table, or standard input ("-")."""
     return source == STDIN or os.path.splitext(source)[1].lower() in (*LINES, *ARROW) or os.path.isdir(source)

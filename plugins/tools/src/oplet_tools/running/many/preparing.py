@@ -29,13 +29,13 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Finished:
-    """A row that was run.
+    """A row that was run, with its encoded result.
 
     Attributes:
         number: its number.
         name: its name.
         encoded: the result as bytes, in the format of the stored results.
-        error: why it failed, "" if it did not.
+        error: why the row failed; "" if it did not.
         notices: notices of what was done to its input values.
         shapes: the shapes of its outputs by name; empty if it failed.
     """
@@ -55,11 +55,11 @@ class RowRunner:
         predictor: runs the model.
         constants: values of inputs that are the same in each row.
         options: options of the conversion of given values to those of inputs.
-        forms: the outputs that results have.
+        forms: the form of each output in the results.
         format: the format of results.
         first: the number of the first row.
         max_result_bytes: the most bytes that the results of a row may take.
-        detector: how objects are read out of the outputs; None if the model is no detector.
+        detector: the format of the outputs of an object-detection model; None for other models.
     """
 
     def __init__(

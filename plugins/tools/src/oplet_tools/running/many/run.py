@@ -41,16 +41,16 @@ FORMATS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "pa
 
 
 class Reporter(Protocol):
-    """Protocol: receives messages while rows are run."""
+    """Protocol: receives notices, warnings, failures and progress while a model runs many rows of inputs."""
 
     def notify(self, notice: Notice) -> None:
         """Report what was done to an input's value, such as clamping."""
 
     def say(self, text: str) -> None:
-        """Report something that was found out or decided."""
+        """Report a decision or finding, such as which rows were skipped."""
 
     def warn(self, text: str) -> None:
-        """Warn of something that may not be what the user wants."""
+        """Warn of something that the user may not have intended."""
 
     def failed(self, name: str, error: str) -> None:
         """Report that a row failed."""
@@ -65,17 +65,17 @@ class ManyOptions:
 
     Attributes:
         output: the results' file; None for `stdout`.
-        format: a value of `FORMATS`, "" to go by the file's suffix.
-        inputs: how given values are converted to those of inputs.
-        top: the number of highest scores in place of an output's values; None to go by the model's metadata.
-        labels: labels of the scores; None to go by the model's metadata.
+        format: the results' format, one of `FORMATS`; "" to choose by the file's suffix.
+        inputs: options of the conversion of given values to the inputs' types and shapes.
+        top: the number of highest scores to write in place of an output's values; None for scores only where the metadata have labels.
+        labels: labels of the scores; None for those in the model's metadata.
         labels_file: the labels' file, for messages.
         locale: the language of labels in the model's metadata; "" for the first.
         workers: the number of workers.
-        processes: whether each is a process of its own.
+        processes: whether each worker is a process; otherwise workers are threads.
         strict: whether to stop at the first row that fails.
-        resume: see `oplet_tools.running.many.keeping.journal.Journal`.
-        max_result_bytes: the most bytes that the results of a row may take, and those of all rows in a file.
+        resume: True to continue an interrupted run, False to begin anew, None to raise an error if there is one.
+        max_result_bytes: the most bytes that a row's results, or all results in a file, may take.
         signature: the key of the signature to run.
         num_threads: threads of each worker's kernels.
         delegates: delegates, as texts; "auto" alone for the fastest.
@@ -124,7 +124,7 @@ class Summary:
     """Counts and time of a finished run.
 
     Attributes:
-        rows: the number of rows, with those of an interrupted run that was continued.
+        rows: the number of rows, including those of an interrupted run that was continued.
         failed: how many of them failed.
         before: the number of rows that an interrupted run had finished.
         seconds: the time that the rows of this run took.
@@ -139,7 +139,7 @@ class Summary:
 
 
 def format_of(output: Path | None, format: str) -> str:
-    """Return the format of results: the one asked for, else by the file's suffix; "jsonl" on standard output.
+    """Return the name of the results' format: `format` if given, else by the file's suffix; "jsonl" for standard output.
 
     Raises:
         TensorError: the suffix is unknown, or the format needs a file.
@@ -163,13 +163,13 @@ def run_many(
     stdout: BinaryIO,
     reporter: Reporter,
 ) -> Summary:
-    """Run a model on many rows.
+    """Run a model on many rows (sets of inputs), and write the results.
 
     Args:
         model: the .tflite file.
         inputs: "SOURCE" or "NAME=SOURCE" each, see `oplet_tools.running.many.reading.sources`.
         options: the options.
-        plugins: the plugins of this process; processes of workers find theirs by `options.blocked`.
+        plugins: the plugins in this process; worker processes use all installed ones except `options.blocked`.
         stdin: the stream to read rows from where an input is "-".
         stdout: where results go if `options.output` is None.
         reporter: receives messages about the run.

@@ -14,11 +14,11 @@ __all__ = ["Normalization", "normalization_of"]
 
 
 class Normalization(NamedTuple):
-    """Parameters of real = (pixel - mean) / std.
+    """Normalization of pixels: real = (pixel - mean) / std.
 
     Attributes:
         mean: one mean, or one for each channel.
-        std: as many standard deviations.
+        std: one standard deviation, or one for each channel.
     """
 
     mean: tuple[float, ...]
@@ -53,13 +53,13 @@ class Normalization(NamedTuple):
 
 
 def normalization_of(said: TensorMetadata | None) -> Normalization | None:
-    """Return the normalization of an input in its metadata; None if there is none.
+    """Return the pixel normalization in an input's metadata; None if there is none.
 
     Args:
         said: the input's metadata, which `tensor_metadata` returns.
 
     Raises:
-        TensorError: they have no usable numbers.
+        TensorError: the metadata's means or standard deviations cannot be used.
     """
     for unit in (said.process_units or ()) if said is not None else []:
         if isinstance(unit.options, NormalizationOptions):

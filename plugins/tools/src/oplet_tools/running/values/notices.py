@@ -14,12 +14,12 @@ __all__ = ["Notice", "NoticeCallback", "warn"]
 
 @dataclass(frozen=True)
 class Notice:
-    """A notice of something that was done to an input's value.
+    """A message on something that was done to an input's value.
 
     Attributes:
         kind: "picture" (read, resized, scaled), "clamped" (values beyond the range of a quantized tensor), "whole numbers" (JSON
-            integers that were taken as real values of a quantized tensor), "other name" (the only value of a file, under another name) or
-            "random" (the input was given no value where others were).
+            integers taken as real values of a quantized tensor), "other name" (a file's only value, under another name) or
+            "random" (no value was given for this input).
         input: the input's name.
         text: what was done, in words, without a full stop.
         facts: the same as data, of JSON types.
@@ -34,7 +34,7 @@ class Notice:
         return f"input '{self.input}': {self.text}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a dictionary of it, for JSON."""
+        """Return the notice as a dictionary, for JSON."""
         return {"kind": self.kind, "text": self.text, **self.facts}
 
 

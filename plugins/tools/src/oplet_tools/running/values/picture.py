@@ -21,8 +21,8 @@ class Picture:
     Attributes:
         pixels: the array for the input.
         raw: whether `pixels` are integers as the input's tensor holds them, not real values.
-        area: left, top, right and bottom of what the input shows, in pixels of the picture after it was turned; what is beyond the picture was
-            filled up.
+        area: left, top, right and bottom of the area that was resized to the input, in pixels of the picture after EXIF rotation;
+            the part beyond the picture is padding.
         path: the file.
         done: the steps of its conversion, in words.
         facts: the same steps as data, for JSON.
@@ -41,5 +41,5 @@ class Picture:
         self.facts.update(facts)
 
     def notice(self, name: str) -> Notice:
-        """Return a notice for users of the steps of the conversion; `name` is the input's."""
+        """Return a notice of the steps of the conversion, for the user; `name` is the input's."""
         return Notice("picture", name, f"'{self.path}': {', '.join(self.done)}", {**self.facts, "area": list(self.area)})

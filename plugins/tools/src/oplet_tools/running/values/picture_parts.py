@@ -28,16 +28,17 @@ _PIXELS = (b"IDAT", b"fdAT", b"fcTL")
 
 
 class TooManyParts(Exception):
-    """A picture has more than `MOST_PARTS` parts beside its pixels."""
+    """A picture file has more than `MOST_PARTS` segments or chunks besides its pixels."""
 
 
 def scans_of(file: IO[bytes]) -> int:
-    """Return how often the decoder goes over all pixels of a JPEG or PNG file, at most; 0 of another one. The file is read from its start.
+    """Return an upper bound of the number of passes over all pixels that decoding a JPEG or PNG file takes; 0 for other files.
+    Reading starts at the file's beginning.
 
-    Of up to 16 scans, it may be as many as would be if what lies behind the picture were part of it.
+    A count up to 16 may include scans in data after the end of the picture.
 
     Raises:
-        TooManyParts: it has more than `MOST_PARTS` parts beside its pixels.
+        TooManyParts: the file has more than `MOST_PARTS` segments or chunks besides its pixels.
     """
     file.seek(0)
     start = file.read(len(_PNG))

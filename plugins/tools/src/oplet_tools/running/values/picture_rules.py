@@ -19,17 +19,17 @@ _GREY, _FITTED = 114, ("detect", "segment", "pose", "obb")
 
 
 class PictureRules(NamedTuple):
-    """What becomes of a picture.
+    """The preprocessing of pictures that a model's file prescribes for an input.
 
     Attributes:
-        normalization: real = (pixel - mean) / std; None if it is not said.
+        normalization: real = (pixel - mean) / std; None if not given.
         greyscale: whether pictures are grey, also where the input has three channels.
-        size: height and width for dimensions that the input leaves free; None if they are not said.
-        resize: how a picture of other proportions is fitted, as `Preprocessing.resize`; "" if it is not said.
-        fill: the pixels that are added.
-        filter: how pixels are resized, as `Preprocessing.filter`, "linear" for that between the nearest four, or "corner" for that
-            of MediaPipe; "" if it is not said.
-        source: who says it, in words.
+        size: height and width for dimensions that the input leaves free; None if not given.
+        resize: how a picture of other proportions is fitted, "stretch", "crop" or "pad"; "" if not given.
+        fill: the value of the pixels that padding adds.
+        filter: the resampling filter, one of `Preprocessing.filter`, "linear" (between the nearest four pixels) or "corner"
+            (MediaPipe's); "" if not given.
+        source: where these rules come from, in words.
     """
 
     normalization: Normalization | None = None
@@ -42,7 +42,7 @@ class PictureRules(NamedTuple):
 
 
 def picture_rules_of(model: Model, subgraph: int, position: int) -> PictureRules:
-    """Return what the model's file says of the pictures of an input.
+    """Return the preprocessing of pictures that the model's file prescribes for an input.
 
     Args:
         model: the model.
@@ -50,7 +50,7 @@ def picture_rules_of(model: Model, subgraph: int, position: int) -> PictureRules
         position: the input's position among the subgraph's inputs.
 
     Raises:
-        TensorError: the metadata are damaged, or have no usable numbers.
+        TensorError: the metadata are damaged, or their means or standard deviations cannot be used.
     """
     try:
         said = tensor_metadata(model, subgraph, position)

@@ -28,7 +28,7 @@ def scale_pixels(
     normalization: Normalization | None,
     rules: PictureRules,
 ) -> None:
-    """Set `picture.pixels` to the values that the input takes; the channels of `pixels` are along the dimension `channels`."""
+    """Set `picture.pixels` to scaled or normalized `pixels`, as the input takes them; `channels` is the dimension of channels."""
     dtype = np.dtype(details["dtype"])
     quantization = quantization_of(details)
     if scale is not None or offset is not None:

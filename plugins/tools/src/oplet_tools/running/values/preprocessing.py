@@ -28,14 +28,14 @@ _EXAMPLE = "resize=crop,mean=123.7:116.3:103.5,std=58.4:57.1:57.4"
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """The preprocessing of pictures that the user asks for; the defaults apply where nothing is asked.
+    """The preprocessing of pictures that the user specifies; the defaults leave a choice to the model's metadata.
 
     Attributes:
-        resize: "stretch", "crop" or "pad"; "" for what the model's file says, which is "stretch" if it says nothing.
+        resize: "stretch", "crop" or "pad"; "" for the rule in the model's metadata, or "stretch" without one.
         filter: a name of `FILTERS`, "" for area averaging when a picture shrinks and bilinear interpolation when it grows.
         fill: the value of the pixels that padding adds.
         order: "rgb" or "bgr".
-        normalization: real = (pixel - mean) / std, None for what the model's metadata say.
+        normalization: real = (pixel - mean) / std; None for the one in the model's metadata.
         scale: real = pixel * scale + offset, in place of `normalization`; None for no such scale.
         offset: see `scale`; None for 0 if a scale is given.
     """

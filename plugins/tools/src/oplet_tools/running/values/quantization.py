@@ -52,7 +52,7 @@ class Quantization:
 
     Attributes:
         scales: one scale, or one for each slice along `dimension`.
-        zero_points: as many zero points.
+        zero_points: one zero point for each scale.
         dimension: the dimension along which scales differ.
         low: the smallest integer that the tensor can hold.
         high: the largest integer that the tensor can hold.

@@ -27,14 +27,14 @@ _TEXT, _ESCAPED = 8, 6
 
 
 def result_bytes(array: NDArray[Any], most: int, *, as_text: bool, padded: bool = False, real: bool = False) -> int:
-    """Estimate, from above, the bytes that an output takes in results; counting ends, with some number above it, where `most` is exceeded.
+    """Return an upper estimate of the bytes that an output takes in results; if that exceeds `most`, perhaps only some number above `most`.
 
     Args:
         array: the output, as the tensor holds it.
         most: the most bytes that matter.
         as_text: whether it is written as text (JSON or CSV), not as an array.
-        padded: whether texts of an array have the length of the longest.
-        real: whether integers may become real values.
+        padded: whether strings in an array are padded to the longest.
+        real: whether quantized integers may be written as real values.
     """
     if array.dtype.hasobject:
         least = array.size * _TEXT
@@ -57,7 +57,7 @@ def check_result_bytes(
     """Check that outputs would take no more than `most` bytes in results; see `result_bytes`.
 
     Raises:
-        TensorError: they would.
+        TensorError: they would take more.
     """
     total = 0
     for name, array in outputs.items():

@@ -25,13 +25,13 @@ _KERNELS = "experimental_op_resolver_type"
 
 @dataclass(frozen=True)
 class Job:
-    """An interpreter's arguments, with its plugins, in a form that another process can open it from.
+    """The arguments and plugins of an interpreter in a form that can be sent to another process, which opens an equal one.
 
     Attributes:
         path: the model's file; "" where the model was given as bytes.
-        settings: arguments of the interpreter that are numbers, truth values or names of an enumeration's, by name.
+        settings: the interpreter's keyword arguments that are numbers, booleans or names of enumeration members.
         limits: the fields of its `Limits`, None where it has none.
-        prefer: the plugins that the user prefers; they go before those that a candidate prefers.
+        prefer: the plugins whose kernels the user prefers; they precede those that a candidate prefers.
         plugins: data from which another process makes an equal plugin manager, see `PluginManager.recipe`.
     """
 
@@ -57,7 +57,7 @@ class Job:
         return PluginManager.from_recipe(self.plugins)
 
     def open(self, manager: PluginManager, path: str, prefer: Sequence[str], delegates: Sequence[Delegate]) -> Interpreter:
-        """Open the model at `path` with the job's settings, and with a candidate's preferred plugins and delegates."""
+        """Open the model at `path` with the job's settings, and these preferred plugins and delegates (a candidate's)."""
         from oplet import Interpreter
 
         settings = dict(self.settings)
@@ -75,7 +75,7 @@ class Job:
 
 
 def job_of(interpreter: partial[Any], manager: PluginManager, prefer: Preference) -> Job | str:
-    """Make the job of measuring an interpreter; or return why no other process can open it, in words that may follow "since".
+    """Make the job of an interpreter; or return why no other process can open it, in words that may follow "since".
 
     Args:
         interpreter: makes an interpreter of the model from its path and content, with keywords.

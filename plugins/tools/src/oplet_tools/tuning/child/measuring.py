@@ -28,7 +28,7 @@ _GRACE = 30
 
 
 def serve(told: Mapping[str, Any]) -> None:
-    """Run the measurement that the parent's message `told` describes, write the results as JSON, and end this child process."""
+    """Run the measurement that the parent process requests, write the results to standard output as JSON, and end this process."""
     reports = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     threading.Thread(target=_end_with_the_parent, daemon=True).start()

@@ -48,7 +48,7 @@ _WORDS = 200
 
 
 class ChildError(Exception):
-    """No child process could measure; the message says why, in words that may follow "since"."""
+    """No child process could measure candidates; the message is worded to follow "since"."""
 
 
 class _Ended(Exception):
@@ -64,15 +64,15 @@ def measure_in_child(
     known: dict[Candidate, Trial],
     watcher: Watcher | None = None,
 ) -> list[Trial]:
-    """Measure every candidate for a model in a child process. One that crashes is left out, and a new process measures the rest.
+    """Measure every candidate for a model in a child process. If one crashes it, a new process measures the remaining ones.
 
     Args:
         model: the model.
         job: how the child opens the model.
         inputs: values by tensor index.
         bounds: limits of the measurement.
-        known: trials that are not to be run again; those that crashed are added.
-        watcher: follows the measurement.
+        known: results of candidates that are not measured again; candidates that crash the child are added.
+        watcher: receives progress reports.
 
     Raises:
         ChildError: no child can be started here, or it ended before it measured anything.

@@ -17,7 +17,7 @@ __all__ = ["read_array", "read_candidate", "read_trial", "written", "written_arr
 
 
 def written(value: Candidate | Trial) -> dict[str, Any]:
-    """Convert a candidate or trial to a JSON object."""
+    """Convert a candidate or trial (its measurement) to a JSON object."""
     return asdict(value)
 
 
@@ -39,11 +39,15 @@ def read_trial(content: Mapping[str, Any]) -> Trial:
     Raises:
         ValueError: the object has another form (this also raises KeyError, TypeError or AttributeError).
     """
-    seconds, error, nodes, why, crashed = (content[name] for name in ("seconds", "error", "nodes", "why", "crashed"))
-    numbers = *(value for value in (seconds, error) if value is not None), nodes, *content["claimed"]
+    seconds, error, nodes, why, crashed, ready = (
+        content[name] for name in ("seconds", "error", "nodes", "why", "crashed", "ready")
+    )
+    numbers = *(value for value in (seconds, error, ready) if value is not None), nodes, *content["claimed"]
     if not isinstance(why, str) or not all(isinstance(number, int | float) and not number < 0 for number in numbers):
         raise ValueError("what came out for a candidate is no number, or its reason no text")
-    return Trial(read_candidate(content["candidate"]), seconds, error, tuple(content["claimed"]), nodes, why, bool(crashed))
+    return Trial(
+        read_candidate(content["candidate"]), seconds, error, tuple(content["claimed"]), nodes, why, bool(crashed), ready
+    )
 
 
 def written_array(values: NDArray[Any]) -> dict[str, Any]:

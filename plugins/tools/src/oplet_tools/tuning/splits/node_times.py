@@ -21,7 +21,7 @@ _RUNS, _LEAST_RUNS, _SECONDS = 20, 3, 0.4
 
 
 class OwnNode(NamedTuple):
-    """A node of the model file, delegated or not.
+    """A node of the model file, whether a delegate replaces it or not.
 
     Attributes:
         op: its operator's name.
@@ -58,7 +58,7 @@ class NodeTimes(NamedTuple):
         return {node for nodes, _ in self.partitions for node in nodes}
 
     def of(self, wanted: Collection[int], weights: dict[int, float]) -> float:
-        """Estimate the seconds of some nodes; the time of a partition is divided among its nodes by their weights."""
+        """Estimate the seconds of the nodes `wanted`; the time of a partition is divided among its nodes by `weights`."""
         found = sum(seconds for node, seconds in self.nodes.items() if node in wanted)
         for nodes, seconds in self.partitions:
             if mine := [node for node in nodes if node in wanted]:

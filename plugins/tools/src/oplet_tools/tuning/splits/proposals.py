@@ -59,11 +59,11 @@ class _Plan(NamedTuple):
 
 
 def split_candidates(kernels: Candidate, singles: Mapping[Candidate, float], profile: Profile) -> Iterator[Candidate]:
-    """Yield the candidates with several engines that are worth measuring, those with the least estimated time first.
+    """Yield candidates that divide the nodes among several engines, if worth measuring, the least estimated time first.
 
     Args:
         kernels: the candidate without delegates that is fastest.
-        singles: the candidates with one delegate on top of these kernels that may be chosen, with their seconds per run.
+        singles: the candidates with these kernels and one delegate that are accurate enough, with their seconds per run.
         profile: runs a candidate and returns the times of its nodes; None if that fails.
     """
     plain = profile(kernels) if singles else None

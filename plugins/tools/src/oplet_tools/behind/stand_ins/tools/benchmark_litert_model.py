@@ -65,7 +65,7 @@ def parse_args() -> argparse.Namespace:
 
 
 def build_hardware_accelerators(args: Any, hardware_accelerator_cls: Any) -> Any:
-    """Return the hardware that the arguments ask for; the CPU if they ask for none."""
+    """Return the hardware accelerators that the arguments select; the CPU if they select none."""
     wanted = [hardware_accelerator_cls.NPU] if args.use_npu else []
     wanted += [hardware_accelerator_cls.GPU] if args.use_gpu else []
     if not wanted or not (args.no_cpu or args.require_full_delegation):
@@ -74,7 +74,7 @@ def build_hardware_accelerators(args: Any, hardware_accelerator_cls: Any) -> Any
 
 
 def create_environment(args: Any, environment: Any, environment_options: Any) -> Any:
-    """Return an environment with the folders that the arguments name; of a file, with the folder that it is in."""
+    """Return an environment with the library folders that the arguments name; for a file, with its folder."""
     given = {"runtime_path": args.runtime_path} if args.runtime_path else {}
     for name in ("compiler_plugin_path", "dispatch_library_path"):
         if path := getattr(args, name):
@@ -111,12 +111,12 @@ def fill_random_input(tensor_buffer: Any, details: dict[str, Any]) -> None:
 
 
 def percentile(sorted_data: Sequence[float], p: float) -> float:
-    """Return the p-th percentile of sorted numbers, between two of them where it lies there; 0 of none."""
+    """Return the `p`-th percentile of sorted numbers, linearly interpolated; 0 if there are no numbers."""
     return float(np.percentile(sorted_data, p)) if sorted_data else 0.0
 
 
 def run_benchmark(args: Any) -> dict[str, Any]:
-    """Measure, print LiteRT's block, write the file that the arguments name, and return the results. Ends the process where it cannot."""
+    """Run the benchmark, print the results as LiteRT does, write them to `args.result_json`, and return them. Exits on errors."""
     api = import_module("oplet.compiled_model")  # which a package of its own brings
     if not os.path.isfile(args.model):
         _fail(f"Model file not found: {args.model}")

@@ -58,22 +58,22 @@ Endiness = Literal["little", "big"]
 
 
 class Packed(Protocol):
-    """A reader of a table, for type checkers."""
+    """Protocol, for type checkers, of flatc's generated readers of tables (`schema_py_generated.Model`)."""
 
     @classmethod
     def GetRootAs(cls, buf: BufferType, offset: int = 0) -> Any:
-        """Return the table that is the root of bytes."""
+        """Return a reader of the root table of a FlatBuffer that starts at `offset`."""
 
 
 class Packable(Protocol):
-    """The object of a table, for type checkers."""
+    """Protocol, for type checkers, of the classes of flatc's object API (`schema_py_generated.ModelT`)."""
 
     def Pack(self, builder: flatbuffers.Builder) -> Any:
-        """Write the object; return where it lies."""
+        """Write the object to the builder; return the offset of its table."""
 
     @classmethod
     def InitFromObj(cls, operatorCode: Packed) -> Any:
-        """Return the object of a table that a reader reads."""
+        """Return the object (`ModelT`) with the contents of a table's reader (`Model`)."""
 
 
 _TYPE_NAMES: dict[int, str] = {value: name for name, value in vars(_of.TensorType).items() if not name.startswith("_")}
@@ -86,10 +86,10 @@ _WIDTHS = {
 
 
 def update_packed_buffer(packed_buffer: Any, offset: int | None = None, size: int | None = None) -> None:
-    """Write another offset and size into a buffer's table in packed bytes.
+    """Overwrite the fields `offset` and `size` of a `Buffer` table in place, in a serialized model; None leaves a field as it is.
 
     Raises:
-        ValueError: the table has no place for them, as it was written without any.
+        ValueError: the table was serialized without the field.
     """
     table = packed_buffer._tab
     for name, value, entry in (("offset", offset, 6), ("size", size, 8)):
@@ -102,32 +102,33 @@ def update_packed_buffer(packed_buffer: Any, offset: int | None = None, size: in
 
 
 def get_builtin_code_from_operator_code(opcode: Any) -> int:
-    """Return the number of a built-in operator, which old files have in another field."""
+    """Return the built-in operator code of an `OperatorCode`; old files have it in `deprecated_builtin_code`."""
     if isinstance(opcode, _of.OperatorCode):
         return int(max(opcode.BuiltinCode(), opcode.DeprecatedBuiltinCode()))
     return int(max(opcode.builtinCode, opcode.deprecatedBuiltinCode))
 
 
 def convert_bytearray_to_object(model_bytearray: BufferType) -> Any:
-    """Return the object of a model's bytes, as they are."""
+    """Return a serialized model as a `ModelT` object (object API), without further changes."""
     return _of.ModelT.InitFromPackedBuf(model_bytearray)
 
 
 def read_model(input_tflite_file: Path) -> Any:
-    """Return the object of a model's file, as `read_model_from_bytearray` does.
+    """Read a model file into a `ModelT` object, see `read_model_from_bytearray`.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: bytes that lie behind the FlatBuffer are not there.
+        ValueError: the file is too short for constants that are stored after the FlatBuffer.
     """
     return read_model_from_bytearray(mmap_utils.get_file_contents(input_tflite_file))
 
 
 def read_model_from_bytearray(model_bytearray: BufferType) -> Any:
-    """Return the object of a model's bytes, with all constants in it, one empty buffer, and lists that can be changed.
+    """Return a serialized model as a `ModelT` object, with external constants loaded, empty buffers merged into buffer 0, and
+    mutable lists.
 
     Raises:
-        ValueError: bytes that lie behind the FlatBuffer are not there.
+        ValueError: the bytes are too few for constants that are stored after the FlatBuffer.
     """
     model = convert_bytearray_to_object(model_bytearray)
     if sys.byteorder == "big":
@@ -188,17 +189,17 @@ def _make_lists(value: Any) -> Any:
 
 
 def read_model_with_mutable_tensors(input_tflite_file: Path) -> Any:
-    """Return the object of a model's file, whose constants can be changed too.
+    """Read a model file into a `ModelT` object whose constants are writable copies.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: bytes that lie behind the FlatBuffer are not there.
+        ValueError: the file is too short for constants that are stored after the FlatBuffer.
     """
     return copy.deepcopy(read_model(input_tflite_file))
 
 
 def convert_object_to_bytearray(model_object: Any, extra_buffer: BufferType = b"") -> Any:
-    """Return the bytes of a model's object, and further ones behind them."""
+    """Serialize a `ModelT` object; `extra_buffer` is appended after the FlatBuffer."""
     builder = flatbuffers.Builder(1024)
     builder.Finish(model_object.Pack(builder), file_identifier=b"TFL3")
     written = builder.Output()
@@ -206,7 +207,7 @@ def convert_object_to_bytearray(model_object: Any, extra_buffer: BufferType = b"
 
 
 def write_model(model_object: Any, output_tflite_file: Path) -> None:
-    """Write a model's object to a file.
+    """Serialize a `ModelT` object to a file.
 
     Raises:
         OSError: the file cannot be written.
@@ -218,7 +219,7 @@ def write_model(model_object: Any, output_tflite_file: Path) -> None:
 
 
 def strip_strings(model: Any) -> None:
-    """Take away the description, the names of subgraphs and tensors, and the signatures, which are nothing without names."""
+    """Remove the description, the names of subgraphs and tensors, and the signatures of a `ModelT` object, in place."""
     model.description = model.signatureDefs = None
     for graph in model.subgraphs:
         graph.name = None
@@ -227,17 +228,17 @@ def strip_strings(model: Any) -> None:
 
 
 def type_to_name(tensor_type: int) -> str:
-    """Return the name of a type of tensors by its number."""
+    """Return the name of a `TensorType` ("FLOAT32") by its number."""
     return _TYPE_NAMES[tensor_type]
 
 
 def randomize_weights(model: Any, random_seed: int = 0, buffers_to_skip: Collection[int] | None = None) -> None:
-    """Put random values in the place of constants: the same ones for the same seed, as LiteRT does.
+    """Overwrite constants by random values, in place; equal seeds give LiteRT's values.
 
     Args:
-        model: the model's object, with constants that can be changed.
+        model: the `ModelT` object, with writable constants.
         random_seed: the seed.
-        buffers_to_skip: the indices of buffers that stay.
+        buffers_to_skip: the indices of buffers to leave unchanged.
     """
     random.seed(random_seed)
     types: dict[int, str] = {}
@@ -261,7 +262,7 @@ def randomize_weights(model: Any, random_seed: int = 0, buffers_to_skip: Collect
 
 
 def rename_custom_ops(model: Any, map_custom_op_renames: Mapping[str, str]) -> None:
-    """Give custom operators other names; the map has the old ones as keys."""
+    """Rename custom operators of a `ModelT` object in place, by a mapping from old to new names."""
     for code in model.operatorCodes:
         name = code.customCode.decode("ascii") if code.customCode else ""
         if name in map_custom_op_renames:
@@ -269,13 +270,13 @@ def rename_custom_ops(model: Any, map_custom_op_renames: Mapping[str, str]) -> N
 
 
 def opcode_to_name(model: Any, op_code: int) -> str | None:
-    """Return the name of the built-in operator at an index of a model's operator codes; None if there is none of its number."""
+    """Return the name of the built-in operator in entry `op_code` of a model's operator codes; None for an unknown operator."""
     number = get_builtin_code_from_operator_code(model.operatorCodes[op_code])
     return next((name for name, value in vars(_of.BuiltinOperator).items() if value == number), None)
 
 
 def xxd_output_to_bytes(input_cc_file: Path) -> bytes:
-    """Return the bytes of a C++ file that `xxd -i` wrote.
+    """Return the bytes in the array of a C++ source file that `xxd -i` wrote.
 
     Raises:
         OSError: the file cannot be read.
@@ -288,7 +289,7 @@ def xxd_output_to_bytes(input_cc_file: Path) -> bytes:
 
 
 def xxd_output_to_object(input_cc_file: Path) -> Any:
-    """Return the object of a model in a C++ file that `xxd -i` wrote.
+    """Return the model in a C++ source file that `xxd -i` wrote, as a `ModelT` object.
 
     Raises:
         OSError: the file cannot be read.
@@ -297,7 +298,7 @@ def xxd_output_to_object(input_cc_file: Path) -> Any:
 
 
 def byte_swap_buffer_content(buffer: Any, chunksize: int, from_endiness: Endiness, to_endiness: Endiness) -> None:
-    """Change the order of bytes in a buffer of elements of `chunksize` bytes."""
+    """Convert the byte order of a `BufferT`'s elements of `chunksize` bytes, in place."""
     data = bytes(buffer.data)
     if from_endiness != to_endiness:
         data = b"".join(data[place : place + chunksize][::-1] for place in range(0, len(data), chunksize))
@@ -305,7 +306,7 @@ def byte_swap_buffer_content(buffer: Any, chunksize: int, from_endiness: Endines
 
 
 def byte_swap_string_content(buffer: Any, from_endiness: Endiness, to_endiness: Endiness) -> None:
-    """Change the order of bytes in the numbers before a buffer's strings: how many there are, and where they begin and end."""
+    """Convert the byte order of the header of a string tensor's `BufferT` (the count and the offsets of its strings), in place."""
     data = bytes(buffer.data)
     count = int.from_bytes(data[:4], from_endiness) + 2
     numbers = (int.from_bytes(data[place : place + 4], from_endiness) for place in range(0, 4 * count, 4))
@@ -313,7 +314,7 @@ def byte_swap_string_content(buffer: Any, from_endiness: Endiness, to_endiness: 
 
 
 def byte_swap_tflite_model_obj(model: Any, from_endiness: Endiness, to_endiness: Endiness) -> None:
-    """Change the order of bytes in a model's constants, by the types of the tensors that have them."""
+    """Convert the byte order of the constants of a `ModelT` object in place, by the types of their tensors."""
     done: set[int] = set()
     for graph in model.subgraphs if model is not None else []:
         for tensor in graph.tensors:
@@ -331,7 +332,7 @@ def byte_swap_tflite_model_obj(model: Any, from_endiness: Endiness, to_endiness:
 
 
 def byte_swap_tflite_buffer(tflite_model: BufferType | None, from_endiness: Endiness, to_endiness: Endiness) -> Any:
-    """Return a model's bytes with another order of bytes in its constants; None of None."""
+    """Return a serialized model with the byte order of its constants converted; None for None."""
     if tflite_model is None:
         return None
     model = convert_bytearray_to_object(tflite_model)
@@ -340,7 +341,7 @@ def byte_swap_tflite_buffer(tflite_model: BufferType | None, from_endiness: Endi
 
 
 def count_resource_variables(model: Any) -> int:
-    """Return how many variables a model has, an object or bytes: those of one name are one."""
+    """Return the number of resource variables (distinct shared names of VAR_HANDLE) of a model, a `ModelT` object or serialized."""
     if not isinstance(model, _of.ModelT):
         model = convert_bytearray_to_object(model)
     handles = [
@@ -352,10 +353,10 @@ def count_resource_variables(model: Any) -> int:
 
 
 def get_options_as(op: Any, opts_type: Any) -> Any:
-    """Return the options of an operator, a reader or an object, if they are of a type; None if not.
+    """Return the options of an operator (`Operator` or `OperatorT`) as an `opts_type` object; None if its options are of another type.
 
     Raises:
-        ValueError: the type is none of options' objects.
+        ValueError: `opts_type` is no class of options of the object API, such as `AddOptionsT`.
     """
     name = opts_type.__name__
     member = name.removesuffix("T")

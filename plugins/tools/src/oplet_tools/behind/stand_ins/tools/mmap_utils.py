@@ -24,7 +24,7 @@ BufferType = bytes | bytearray | memoryview | mmap.mmap
 
 
 def get_mapped_buffer(path: Path, size: int) -> mmap.mmap:
-    """Map a file of `size` bytes, made if there is none, so that what is written to the map is written to the file.
+    """Map a file of `size` bytes into memory, shared and writable; the file is created if missing.
 
     Raises:
         OSError: the file cannot be opened or mapped.
@@ -40,7 +40,7 @@ def get_mapped_buffer(path: Path, size: int) -> mmap.mmap:
 
 
 def get_mapped_buffer_or_none(path: Path, size: int) -> mmap.mmap | None:
-    """Map a file as `get_mapped_buffer` does; return None if that is impossible."""
+    """Map a file into memory as `get_mapped_buffer` does; return None if that fails."""
     try:
         return get_mapped_buffer(path, size)
     except OSError as error:
@@ -49,7 +49,7 @@ def get_mapped_buffer_or_none(path: Path, size: int) -> mmap.mmap | None:
 
 
 def get_file_contents(path: Path, *, offset: int = 0, size: int = 0) -> memoryview:
-    """Return the bytes of a file from `offset` on, `size` of them or all, in memory that can be changed without the file.
+    """Return `size` bytes of a file from `offset` on (0 for all), in writable memory; writes do not change the file.
 
     Raises:
         OSError: the file cannot be read.
@@ -69,7 +69,7 @@ def get_file_contents(path: Path, *, offset: int = 0, size: int = 0) -> memoryvi
 
 
 def set_file_contents(path: Path, data: Any, *, offset: int = 0) -> None:
-    """Write bytes to a file from `offset` on, and end the file behind them.
+    """Write `data` to a file at `offset`, and truncate the file after it.
 
     Raises:
         OSError: the file cannot be written.
@@ -81,12 +81,12 @@ def set_file_contents(path: Path, data: Any, *, offset: int = 0) -> None:
 
 
 def advise_sequential(buffer: Any, offset: int = 0, length: int = 0) -> None:
-    """Tell the system that a mapped buffer, or `length` bytes of it, is read from its beginning to its end."""
+    """Advise the system (madvise) that a mapped buffer, or `length` bytes of it from `offset`, will be read sequentially."""
     _advise(buffer, offset, length, "MADV_SEQUENTIAL", whole_pages=False)
 
 
 def advise_dont_need(buffer: Any, offset: int = 0, length: int = 0) -> None:
-    """Tell the system that a mapped buffer, or `length` bytes of it, is not needed any more."""
+    """Advise the system (madvise) that a mapped buffer, or `length` bytes of it from `offset`, is no longer needed."""
     _advise(buffer, offset, length, "MADV_DONTNEED", whole_pages=True)
 
 

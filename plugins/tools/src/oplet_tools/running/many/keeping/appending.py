@@ -25,15 +25,15 @@ _LOCKED = 0x7FFF_FFFE
 class AppendedFile:
     """A file that one process appends to; it is created unless it exists, and locked. A symbolic link is refused.
 
-    Appended data survive the end of the process at once, however it ends, and a loss of power after half a second.
+    Appended data survive a crash of the process at once, and a loss of power after half a second.
 
     Args:
-        folder: the folder that it is in.
-        name: its name.
+        folder: the folder of the file.
+        name: the file's name.
 
     Raises:
-        BlockingIOError: another process has it open so.
-        OSError: it cannot be opened, is no regular file, or somebody else may have written it (`EPERM`).
+        BlockingIOError: another process has locked the file.
+        OSError: the file cannot be opened, is no regular file, or another user may have written it (`EPERM`).
     """
 
     def __init__(self, folder: OwnFolder, name: str) -> None:
@@ -74,10 +74,10 @@ class AppendedFile:
         self._synced = time.monotonic()
 
     def ensure_in_place(self) -> None:
-        """Check that the file is still what its name leads to.
+        """Check that the file's path still leads to this open file.
 
         Raises:
-            OSError: it was replaced or removed.
+            OSError: the file was replaced or removed.
         """
         if not os.path.samestat(os.fstat(self._handle), os.lstat(self._path)):
             raise FileExistsError(errno.EEXIST, "another file has taken its place", self._path)
@@ -98,7 +98,7 @@ def move_into_place(source: str | os.PathLike[str], target: str | os.PathLike[st
     Permissions are the target's, else those of any new file.
 
     Raises:
-        OSError: it cannot be moved; `filename` is `target`.
+        OSError: `source` cannot be moved; the error's `filename` is `target`.
     """
     try:
         mode = permissions(os.fspath(target))
@@ -118,7 +118,7 @@ def move_into_place(source: str | os.PathLike[str], target: str | os.PathLike[st
 
 
 def remove_folder(path: str | os.PathLike[str], names: Iterable[str]) -> None:
-    """Remove files of these names from a folder, then the folder itself unless it holds anything else.
+    """Remove files of these names from a folder, then the folder itself if it is empty.
 
     Raises:
         OSError: a file cannot be removed.

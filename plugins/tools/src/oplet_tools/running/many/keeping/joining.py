@@ -79,16 +79,16 @@ def check_joinable(kind: str, output: Path, forms: Sequence[OutputForm]) -> None
 
 
 def join_npz(output: Path, format: Records, forms: Sequence[OutputForm], most: int, file: BinaryIO) -> None:
-    """Write an .npz with an array for each output, one entry along the first axis for each row, and arrays of the rows' names and
-    errors.
+    """Write the stored results of many rows as an .npz: an array for each output, with the rows along the first axis, and arrays
+    of the rows' names and errors.
 
-    Rows that failed have NaN, 0 or no text. "row_name" and "row_error" have more underscores where an output is called so.
+    Rows that failed have NaN, 0 or "". If an output is called "row_name" or "row_error", that array's name gets more underscores.
 
     Args:
-        most: the bytes that an output's texts, each as long as the longest, may take, unless they take a part of that by themselves.
+        most: the most bytes that an output's strings may take, padded to the longest; more is allowed where padding adds little.
 
     Raises:
-        TensorError: they would take more.
+        TensorError: an output's padded strings would take more.
         OSError: the file cannot be written.
     """
     kinds = _kinds(format, forms, file)

@@ -32,7 +32,7 @@ class Sink(Protocol):
     """Protocol: a destination to which the results of rows are appended.
 
     Attributes:
-        kept: the results that it has already, from an interrupted run.
+        kept: the results that an interrupted run has already stored.
     """
 
     kept: Kept
@@ -68,18 +68,19 @@ class Stream:
 
 
 class Journal:
-    """The folder in which one run stores results, so that it can be resumed; in the end they become the results' file.
+    """The folder in which a run on many rows stores its results, so that it can be resumed; in the end they become the results' file.
 
     Args:
         output: the results' file.
         format: how results are encoded.
         identity: returns model, rows and options of this run, to be stored or compared with an interrupted run's.
-        resume: True to continue an interrupted run if there is one, False to begin anew, None to refuse if there is one.
+        resume: True to continue an interrupted run if there is one, False to begin anew, None to raise an error if there is one.
         join: makes a .parquet or .npz of the stored records; None if the stored file itself becomes the results' file.
 
     Raises:
-        StateError: there is an interrupted run, it is another one than this, or the folder is not the user's own.
-        BlockingIOError: another process is at work on it.
+        StateError: there is an interrupted run and `resume` is None or the runs differ, or the folder may have been written by another
+            user.
+        BlockingIOError: another process uses the folder.
         OSError: the folder cannot be written.
     """
 

@@ -48,7 +48,7 @@ class OutputForm:
         shape: the shape of a row; -1 where rows may differ.
         top: the number of highest scores that stand in place of its values, 0 for the values.
         labels: labels of the scores.
-        rules: the calibration of the scores, and the score below which they are left out.
+        rules: the calibration of the scores, and the threshold below which scores are left out.
     """
 
     name: str
@@ -59,15 +59,15 @@ class OutputForm:
 
 
 class RowResult(NamedTuple):
-    """The result of a row.
+    """The result of a row (one set of inputs of many).
 
     Attributes:
         number: the row's number.
         name: its name.
-        outputs: the values of each output, unless `error`.
-        top: the highest scores of outputs that have them.
-        error: why there are no outputs, "" if there are.
-        objects: the objects that a detector found, as `Objects.as_dict` has them; None for other models. JSON lines have them.
+        outputs: the values of each output, by name; empty with an `error`.
+        top: the highest scores, by output, of outputs that are written so.
+        error: why the row failed; "" if it did not.
+        objects: the objects that an object-detection model found (`Objects.as_dict`), for JSON lines; None for other models.
     """
 
     number: int
@@ -97,7 +97,7 @@ class ResultFormat(Protocol):
 
     @property
     def file(self) -> str:
-        """The name, without folder, of the file in which results are stored while the run goes on."""
+        """The name, without folder, of the file in which results are stored during the run."""
 
     def header(self) -> bytes:
         """Return the bytes before the first result."""
@@ -115,8 +115,8 @@ class ResultFormat(Protocol):
 
 @dataclass(frozen=True)
 class JsonRows:
-    """Format: for each row a line with a JSON object: "row", "name", and "outputs" and "top" by outputs' names, and "objects" of
-    a detector, or "error".
+    """Format with a line of JSON for each row, an object with the entries "row" (number), "name", "outputs" and "top" (by
+    output), "objects" (of object-detection models), or "error".
     """
 
     outputs: tuple[OutputForm, ...]
@@ -153,7 +153,7 @@ class JsonRows:
 class CsvLines:
     """Format with a CSV line for each row: its number and name, a column for each value or highest score, and the error.
 
-    Texts have no line ends, and an apostrophe stands wherever a spreadsheet would take one, or what is behind its ";", for a formula.
+    Line ends and control characters in texts are escaped; an apostrophe is put before what a spreadsheet would take for a formula.
     """
 
     outputs: tuple[OutputForm, ...]
@@ -228,12 +228,12 @@ def _json_cell(array: Array) -> str:
 
 
 class Record(NamedTuple):
-    """A result as it is read back from a file of `Records`.
+    """The result of a row, read back from a file of `Records`.
 
     Attributes:
         number: the row's number.
         name: its name.
-        error: why there are no outputs, "" if there are.
+        error: why the row failed; "" if it did not.
         outputs: the values of each output.
         top: the highest scores, as dictionaries.
     """

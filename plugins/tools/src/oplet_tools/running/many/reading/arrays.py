@@ -28,11 +28,11 @@ class Arrays:
 
     Args:
         path: the file.
-        name: the input that the file is for; "" for the first one, or for those that the arrays of an .npz are named after.
+        name: the input that the file is for; "" for the first one, or in an .npz for the inputs of the arrays' names.
         details: the inputs' details.
 
     Raises:
-        TensorError: the file is damaged, or its arrays are not rows of the inputs, as many of each.
+        TensorError: the file is damaged, an array's rows do not fit its input, or arrays differ in their number of rows.
         OSError: the file cannot be read.
     """
 

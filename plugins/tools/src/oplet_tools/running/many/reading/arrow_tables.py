@@ -34,7 +34,7 @@ class ArrowTable:
 
     Args:
         path: the file.
-        name: the input that the only column is for; "" to go by the columns' names.
+        name: the input that the table's only column is for; "" to match columns with inputs by name.
         details: the inputs' details.
 
     Raises:

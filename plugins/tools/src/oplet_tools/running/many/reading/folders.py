@@ -20,14 +20,14 @@ _KINDS = (*PICTURES, ".npy", ".npz", ".json")
 
 
 class Folder:
-    """The files of a folder and of those in it, one row each: pictures, .npy, .npz and .json.
+    """Rows from the files of a folder and its subfolders, one each: pictures, .npy, .npz and .json.
 
     Files of other kinds, hidden ones and linked folders are left out.
 
     Args:
         path: the folder.
-        names: the inputs that need values. Files are for the first one, unless some are .npz or .json, which name inputs.
-        say: called with a sentence on what was left out.
+        names: the inputs that need values. Files have the value of the first, unless some are .npz or .json, which name their inputs.
+        say: called with a sentence on files that were left out.
 
     Raises:
         TensorError: there is no file that can be an input.

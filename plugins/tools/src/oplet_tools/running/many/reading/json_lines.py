@@ -20,7 +20,7 @@ _CHUNK = 1 << 20
 
 
 class JsonLines:
-    """The lines of a file or of a stream; empty ones are left out. An entry "name" that is no input is the row's name.
+    """Rows from the JSON lines of a file or stream; empty lines are skipped. An entry "name" that is no input is the row's name.
 
     Args:
         source: the file, or a stream that is read once.

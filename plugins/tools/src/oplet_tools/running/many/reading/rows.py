@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class InputOptions:
-    """How given values are converted to those of inputs.
+    """Options of the conversion of given values to the inputs' types and shapes.
 
     Attributes:
         raw: whether values are the integers of quantized tensors.
@@ -39,7 +39,7 @@ class Part(Protocol):
     """Protocol: a part of a row, which loads values of one or several inputs when a worker needs them. Parts are picklable."""
 
     def load(self, details: Mapping[str, Details], options: InputOptions, notify: NoticeCallback) -> dict[str, Array]:
-        """Load the part's values; return them by the names of the inputs. `notify` is called with notices of changes to them.
+        """Load the part's values; return them by the inputs' names. `notify` is called with a notice of each change to a value.
 
         Raises:
             TensorError: a value does not fit.
@@ -77,7 +77,7 @@ class RowSource(Protocol):
         """Yield the rows from number `start` on."""
 
     def identity(self) -> dict[str, Any]:
-        """Return JSON data that identify the rows, so that a resumed run can tell whether they are still the same."""
+        """Return JSON data that identify the rows, so that a resumed run can check that they are unchanged."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class JsonPart:
 
     Attributes:
         line: the text.
-        source: what messages call it.
+        source: the name of the line in messages.
         names: the inputs that the line has values for.
     """
 
@@ -135,7 +135,7 @@ class ValuePart:
     Attributes:
         name: the name of the input.
         value: the array, or the bytes of a PNG or JPEG file.
-        source: what messages call it.
+        source: the name of the value in messages.
     """
 
     name: str
@@ -151,9 +151,10 @@ class ValuePart:
 
 
 def own_names(entries: Mapping[str, Any], details: Mapping[str, Details], source: str) -> dict[str, Any]:
-    """Return the entries that are inputs, by the inputs' names; "x" stands for "serving_default_x:0" too. Others are ignored.
+    """Return the entries whose names are those of inputs, keyed by the inputs' full names ("x" matches "serving_default_x:0");
+    others are ignored.
 
-    A model with one input takes an only entry (besides "name") whatever it is called.
+    For a model with one input, a single entry (besides "name") may have any name.
 
     Raises:
         TensorError: an input has no entry.

@@ -27,10 +27,10 @@ __all__ = ["Sources", "open_sources"]
 
 @dataclass
 class Sources:
-    """The sources of rows for all inputs.
+    """The sources (files, folders, streams) of all inputs' rows.
 
     Attributes:
-        constants: the inputs that have the same value in every row: by name the value, and the file that it came from.
+        constants: the inputs with the same value in every row: by name, the value and the file that it came from.
     """
 
     constants: dict[str, tuple[NDArray[Any], str]] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Sources:
 
     @property
     def can_come_again(self) -> bool:
-        """Whether the rows can be read a second time, as a resumed run must; not from standard input."""
+        """Whether the rows can be read a second time, as a resumed run must; False for standard input."""
         return all(text.rpartition("=")[2] != STDIN for text in self._sources)
 
     @property
@@ -100,15 +100,16 @@ def open_sources(
     notify: NoticeCallback,
     say: Callable[[str], None],
 ) -> Sources:
-    """Open the rows that `--input` names. A file with a single value is used in every row; an array that may be either is rows.
+    """Open the sources of rows that `--input` names. A file with a single value is used in every row; an array that may be a
+    value or rows is rows.
 
     Args:
-        given: "SOURCE" or "NAME=SOURCE" each. Sources without a name go to the next input that has none; a table, lines and an .npz may
-            have several inputs by name.
+        given: "SOURCE" or "NAME=SOURCE" each. Without a name, a source is for the next input without one; tables, JSON lines and
+            .npz files may have several inputs by name.
         details: the inputs' details, by name, in order.
         options: options of the conversion of given values to those of inputs.
         stdin: standard input.
-        notify: called with a notice of what was done to a single value.
+        notify: called with a notice of each change to a single value.
         say: called with a sentence on files that were left out.
 
     Raises:
