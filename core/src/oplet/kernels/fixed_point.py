@@ -238,8 +238,9 @@ def ensure_scale(tensor: Tensor) -> float:
     Raises:
         EnsureError: the tensor has no scale, or one that is negative, infinite or NaN.
     """
-    quantized = tensor.quantization is not None and len(tensor.quantization.scales) > 0
-    ensure(quantized, lambda: f"{tensor} needs a scale and has no quantization parameters.")
+    if tensor.quantization is None or not len(tensor.quantization.scales):
+        ensure(False, f"{tensor} needs a scale and has no quantization parameters.")
     scale = tensor.scale
-    ensure(math.isfinite(scale) and scale >= 0, lambda: f"{tensor} has scale {scale:g}; a scale must be finite and not negative.")
+    if not 0 <= scale < math.inf:
+        ensure(False, f"{tensor} has scale {scale:g}; a scale must be finite and not negative.")
     return scale

@@ -77,11 +77,9 @@ class MergedResolver(OpResolver):
         found = self.find_op(op, version)
         if found is not None:
             yield found
-            key = op_key(op), version
-            if key not in self._orders:
+            if (key := (op_key(op), version)) not in self._orders:
                 self._orders[key] = tuple(islice(self.in_order(op, version), 1, None))
-            for entry in self._orders[key]:
-                yield entry.load(version)
+            yield from (entry.load(version) for entry in self._orders[key])
 
     def in_order(self, op: Op | int, version: int) -> Iterator[ResolverEntry]:
         """Yield the entries for `op` in this version, in the order in which they are asked to serve a node.

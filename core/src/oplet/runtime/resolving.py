@@ -119,6 +119,8 @@ def find_providers(node: Node, resolver: OpResolver) -> Iterator[Registration]:
 
 def op_of(node: Node) -> OpKey:
     """Return what tells which kernels serve a node: the operator, its name and version, and the name and version of a composite."""
+    if node.op is not BuiltinOperator.STABLEHLO_COMPOSITE:
+        return node.op, node.op_name, node.version, "", 0
     name = node.composite_name
     return node.op, node.op_name, node.version, name, node.composite_version if name else 0
 

@@ -46,10 +46,10 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
         OpConflictError: several packages come next.
         ResolverError: the next kernel cannot be imported.
     """
-    if reason := _refusal(node):
+    registration, providers = node.registration, node.providers
+    if registration is not None and (limits := registration.limits) is not None and (reason := limits.refusal(node)):
         fall_back(context, node, reason)
         return False
-    providers = node.providers
     if providers is not None and not providers.started:
         initialize(context, [node])
         providers.start()
@@ -58,16 +58,11 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
 
 def _defer_init(context: KernelContext, node: Node) -> bool:
     """Return whether the node, with the file's shapes, is beyond its kernel's limits; the kernel's `init` is then put off."""
-    if not _refusal(node):
+    registration = node.registration
+    if registration is None or registration.limits is None or not registration.limits.refusal(node):
         return False
     node.providers = _providers(context, node, started=False)
     return True
-
-
-def _refusal(node: Node) -> str:
-    """Return the reason why the node is beyond the limits that its kernel declares; "" if it is not, or has no kernel."""
-    registration = node.registration
-    return "" if registration is None or registration.limits is None else registration.limits.refusal(node)
 
 
 def fall_back(context: KernelContext, node: Node, declined: Declined | str) -> None:
@@ -108,5 +103,5 @@ def _providers(context: KernelContext, node: Node, *, started: bool) -> Provider
     chain = context.session.chains.get(key)
     if chain is None:
         chain = context.session.chains[key] = Chain(partial(find_providers, node, context.session.resolver))
-    chain.at(0)  # an error is that of the whole chain
+        chain.at(0)  # an error is that of the whole chain
     return Providers(node, chain, started=started)

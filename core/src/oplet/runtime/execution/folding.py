@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from oplet.errors import CancelledError, DeadlineError, InvokeError, PrepareError, failures
 from oplet.ops.context import Node
@@ -66,26 +67,24 @@ def _folded(context: KernelContext, node: Node) -> Derived:
     """Compute a folded node's outputs, or take those that another interpreter computed from the same constants; return them."""
     sources = [None if tensor is None else tensor.source for tensor in node.inputs]
     outputs = node.outputs
-    ran = False
+    own: list[Computed] | None = None
     # Temporaries are gone afterwards, and a kernel in C may keep addresses.
     again = not node.temporaries and node.registration is not None and not node.registration.library
 
     def make() -> list[Computed]:
-        nonlocal ran
-        ran = True
+        nonlocal own
         _run(context, node)
-        return [Computed(tensor.data, again) for tensor in outputs]
+        own = [Computed(tensor.data, again) for tensor in outputs]
+        return own
 
+    forms: list[Any] = []
     for tensor in outputs:
         if context.session.checks or tensor.is_variable or tensor.dtype.hasobject:
             make()
             return Derived(sources, None)
-    forms = [(tensor.dtype, None if tensor.allocation is _DYNAMIC else tensor.shape) for tensor in outputs]
+        forms.append((tensor.dtype, None if tensor.allocation is _DYNAMIC else tensor.shape))
     folded = node.derive(("outputs", context.num_threads, context.default_delegates, *forms), sources, make)
-    own = ran
-    for tensor, computed in zip(outputs, folded.value):
-        own = own and tensor.data is computed.get()
-    if not own:
+    if folded.value is not own:  # another interpreter has computed it
         memory = context.session.memory
         for tensor, computed in zip(outputs, folded.value):
             tensor.shape = computed.shape

@@ -1,15 +1,15 @@
 """Public names for packages of compiled kernels: what the numpy kernels' `prepare` computes, readable from outside.
 
-A compiled kernel takes the place of a numpy one whose `prepare` runs first (`oplet_compiled_ops` is such a package). Three things of this
-package are public for that: the `REGISTRATION` of each module of `oplet_builtin_ops.ops`, `oplet_builtin_ops.VERSIONS`, and the names that
-the modules of this folder list in `__all__`. All else may change with any version. A module here has no code of its own and imports only
-what the numpy kernels of its operators import anyway, so that a model still loads no more than its operators need.
+A compiled kernel takes the place of a numpy one whose `prepare`, or the checks of it, runs first (`oplet_compiled_ops` is such a package).
+Three things of this package are public for that: the `REGISTRATION` of each module of `oplet_builtin_ops.ops`, `oplet_builtin_ops.VERSIONS`,
+and the names that the modules of this folder list in `__all__`. All else may change with any version. A module here has no code of its own and
+imports only what the numpy kernels of its operators import anyway, so that a model still loads no more than its operators need.
 
     module            what it names                              where it is found
     convolutions      Convolution, check_convolution             CONV_2D: what its checks find, without the rest of `prepare`
     depthwise         check_depthwise                            DEPTHWISE_CONV_2D: the same, a `Convolution` too
     layers            QuantizedLayer, HybridLayer, block_scales  the `layer` of a `Convolution`, and of those in `rows`
-    rows              FloatRows, QuantizedRows, HybridRows       FULLY_CONNECTED: `node.prepared`
+    rows              check_rows                                 FULLY_CONNECTED: what its checks find; of integer weights: `layer`
     pairs             SumScaling, ProductScaling                 ADD, SUB and MUL of quantized numbers: `node.prepared`
     tables            refuse_below                               SQRT and RSQRT: the error of quantized values below the zero point
     comparisons       scaled_values                              comparisons: what quantized numbers are compared as, if `node.prepared` is true

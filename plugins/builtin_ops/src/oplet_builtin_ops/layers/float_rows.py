@@ -23,11 +23,14 @@ class FloatRows:
         activation: the fused activation.
     """
 
-    def __init__(self, context: Context, node: Node, count: int, activation: ActivationFunctionType) -> None:
-        weights = node.inputs[1]
-        ensure_bias(node.optional_input(2), weights.shape[0], TensorType.FLOAT32)
-        self._node = node
+    def __init__(self, node: Node, count: int, activation: ActivationFunctionType) -> None:
+        ensure_bias(node.optional_input(2), node.inputs[1].shape[0], TensorType.FLOAT32)
+        self._node, self._count = node, count
         self._activation = activation
+
+    def plan(self, context: Context) -> None:
+        """Plan the products, and request scratch memory for them."""
+        node, count, weights = self._node, self._count, self._node.inputs[1]
         self._plan = plan_rows(context, node, count, weights, source=weights.type, compute=weights.type, in_place=True)
 
     def thunk(self) -> Thunk:

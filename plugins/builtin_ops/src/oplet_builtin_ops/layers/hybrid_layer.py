@@ -5,7 +5,7 @@ Numerics: EvalHybrid and EvalHybridPerChannel in tflite/kernels/conv.cc and dept
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -35,7 +35,6 @@ class HybridLayer(Record, frozen=False):
         activation: the fused activation.
         batches: the number of parts of the activations that have a scale each.
         even: whether they are quantized as in XNNPACK, by `quantize_to_even`, which gives them a zero point.
-        compute: the float type to multiply in.
         quantized: the activations as integers without their zero point, float32.
     """
 
@@ -51,29 +50,32 @@ class HybridLayer(Record, frozen=False):
 
     def __post_init__(self) -> None:
         self.scales: Array
-        self.compute: TensorType
         self.quantized: Tensor
         self.spare: Tensor
-        channels = self.weights.shape[self.axis]
-        depth = self.weights.size // max(1, channels)
         if self.block_size:
             ensure_blocks(self.weights)
             # Scales differ within a row, so that the weights are scaled before the product, in place of the product afterwards.
-            self.scales, self.compute = np.ones(1, np.float32), TensorType.FLOAT32
+            self.scales = np.ones(1, np.float32)
             self.even = follow_xnnpack(self.weights)
             return
         self.asymmetric = self.asymmetric or self.even
-        self.scales = weight_scales(self.weights, channels, self.axis)
+        self.scales = weight_scales(self.weights, self.channels, self.axis)
+
+    @cached_property
+    def compute(self) -> TensorType:
+        """The float type to multiply in."""
+        if self.block_size:
+            return TensorType.FLOAT32
 
         def largest() -> tuple[float, float]:
             if not self.weights.is_constant:
-                return (most := widest_sum(self.weights, depth, None)), most
+                return (most := widest_sum(self.weights, self.weights.size // max(1, self.channels), None)), most
             sums, widths = sums_and_widths(self.integers())
             return float(widths.max(initial=0)), float(np.absolute(sums).max(initial=0))
 
         widest, largest_sum = self.node.cached(("largest sums", self.axis), [self.weights], largest)
         # With a zero point, activations reach over 255 steps: positive weights take part of them, and negative ones the rest.
-        self.compute = exact_type(255 * (widest + largest_sum) / 2 if self.asymmetric else 127 * widest)
+        return exact_type(255 * (widest + largest_sum) / 2 if self.asymmetric else 127 * widest)
 
     @property
     def block_size(self) -> int:

@@ -40,9 +40,12 @@ class HybridRows:
     """
 
     def __init__(self, context: Context, node: Node, count: int, options: FullyConnectedOptions) -> None:
-        self._node = node
+        self._node, self._count = node, count
         self.layer = _layer(context, node, count, options)
-        weights = self.layer.weights
+
+    def plan(self, context: Context) -> None:
+        """Plan the products, and request scratch memory for them."""
+        node, count, weights = self._node, self._count, self.layer.weights
         source, compute, blocks = self.layer.source.type, self.layer.compute, self.layer.block_size
         self._plan = plan_integer_rows(context, node, count, weights, source=source, compute=compute, streamed=not blocks)
         self.layer.add_scratch(context)

@@ -49,17 +49,16 @@ def weight_scales(weights: Tensor, channels: int, axis: int) -> Array:
         EnsureError: there are none, their number is wrong, or one is negative, infinite or not a number.
     """
     quantization = weights.quantization
-    ensure(quantization is not None and len(quantization.scales) > 0, lambda: f"{weights} needs scales and has none.")
+    if quantization is None or not len(quantization.scales):
+        ensure(False, f"{weights} needs scales and has none.")
     scales: Array = quantization.scales  # type: ignore[union-attr]
-    blocks = quantization.block_size  # type: ignore[union-attr]
-    ensure(not blocks, lambda: f"{weights} is quantized by blocks of {blocks}, which goes with float activations only.")
-    ensure(
-        len(scales) in (1, channels),
-        lambda: f"{weights} has {len(scales)} scales; it must have 1, or {channels}, one for each output channel.",
-    )
-    if len(scales) > 1:
-        given = quantization.quantized_dimension  # type: ignore[union-attr]
-        ensure(given == axis, lambda: f"the scales of {weights} run along dimension {given} and must run along {axis}.")
+    count, blocks, given = len(scales), quantization.block_size, quantization.quantized_dimension  # type: ignore[union-attr]
+    if blocks:
+        ensure(False, f"{weights} is quantized by blocks of {blocks}, which goes with float activations only.")
+    if count not in (1, channels):
+        ensure(False, f"{weights} has {count} scales; it must have 1, or {channels}, one for each output channel.")
+    if count > 1 and given != axis:
+        ensure(False, f"the scales of {weights} run along dimension {given} and must run along {axis}.")
     if not (np.minimum.reduce(scales) >= 0 and np.maximum.reduce(scales) < np.inf):  # both are false for NaN
         bad = ~(np.isfinite(scales) & (scales >= 0))
         ensure(False, f"{weights} has scale {scales[bad][:1]}; scales must be finite and not negative.")

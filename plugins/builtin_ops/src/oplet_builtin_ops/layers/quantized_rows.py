@@ -30,12 +30,15 @@ class QuantizedRows:
         layer: the layer's parameters, and the finish of the sums.
     """
 
-    def __init__(self, context: Context, node: Node, count: int, activation: ActivationFunctionType) -> None:
-        self._node = node
+    def __init__(self, node: Node, count: int, activation: ActivationFunctionType) -> None:
+        self._node, self._count = node, count
         self.layer = _layer(node, activation)
+
+    def plan(self, context: Context) -> None:
+        """Plan the products, and request scratch memory for them."""
         weights = self.layer.weights
         source, compute = self.layer.source.type, self.layer.compute
-        self._plan = plan_integer_rows(context, node, count, weights, source=source, compute=compute)
+        self._plan = plan_integer_rows(context, self._node, self._count, weights, source=source, compute=compute)
         self.layer.add_scratch(context, self._plan.longest * weights.shape[0])
 
     def thunk(self) -> Thunk:

@@ -22,7 +22,7 @@ __all__ = ["ShuffledLayer"]
 
 
 class ShuffledLayer:
-    """One FULLY_CONNECTED node with shuffled weights; building it checks the node and requests its scratch memory."""
+    """One FULLY_CONNECTED node with shuffled weights; building it checks the node."""
 
     def __init__(self, context: Context, node: Node, count: int, activation: ActivationFunctionType) -> None:
         source, weights = node.inputs[:2]
@@ -40,6 +40,10 @@ class ShuffledLayer:
         ensure_bias_scale(source, weights, node.optional_input(2), output)
         # LiteRT writes the shuffled input here; nothing reads it after the node.
         context.resize_tensor(workspace, (count, depth))
+
+    def plan(self, context: Context) -> None:
+        """Request scratch memory."""
+        node, count, (units, depth) = self.node, self.count, self.node.inputs[1].shape
         self.matrix = context.add_temporary(node, (count, depth), TensorType.FLOAT64)
         self.products = context.add_temporary(node, (count, units), TensorType.FLOAT64)
         self.scratch = context.add_temporary(node, (count * units,), TensorType.FLOAT64)

@@ -123,20 +123,25 @@ class _Scaling(Row):
 def _plain_scaling(layer: QuantizedLayer, kind: np.dtype, largest: float, low: int) -> _Scaling | None:
     """Return what `_scaling` returns where bounds for all channels together show that all sums are exact; None where they do not.
 
-    Most layers of bytes are such. It takes a tenth of the time.
+    Most layers of bytes are such, and it takes far fewer steps.
     """
-    if layer.rounding is not Rounding.DOUBLE or kind.itemsize != 1:
+    plain = layer.rounding is Rounding.FLOAT
+    if not plain and (layer.rounding is not Rounding.DOUBLE or kind.itemsize != 1):
         return None
     offsets = layer.offsets()
     limit = layer.loose_bound + max(int(_most(offsets)), -int(_least(offsets)))
-    least, most = math.frexp(_least(layer.scales)), math.frexp(_most(layer.scales))
+    lowest, highest = float(_least(layer.scales)), float(_most(layer.scales))
+    if plain:
+        none = np.zeros(len(offsets))
+        exact = limit <= largest and lowest >= 0 and limit * highest < 2.0**30
+        return _Scaling(AWAY, offsets, layer.scales, none, none) if exact else None
+    first, last = math.frexp(lowest)[1], math.frexp(highest)[1]
     fractions, shifts = np.frexp(layer.scales)
     multipliers = np.floor(fractions * 2.0**31 + 0.5)
     # Nothing wraps around, no channel is scaled by nothing, and a scaled sum is less than half of `limit`.
-    if not (least[0] > 0 and _most(multipliers) < 2.0**31 and limit <= largest and most[1] < 0):
+    if not (lowest > 0 and _most(multipliers) < 2.0**31 and limit <= largest and last < 0):
         return None
     # A difference of scaled sums is a multiple of the unit 2**(shift - 31), which the outputs, or the sums, are few enough for.
-    first = least[1]
     if not (first >= -11 or (first >= -20 and limit + 2 ** (1 - first) <= 2**21)):
         return None
     units = np.ldexp(2.0**-31, shifts)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -211,12 +210,12 @@ def plan_tiles(
     flip = 0x80 if source.type == TensorType.INT8 and adds_128() else 0
     scratch: Tensor | None = None
     if windows.is_padded or source.type != compute:
-        size = prod(windows.padded_shape)
+        batch, height, width, channels = windows.padded_shape
+        size = batch * height * width * channels
         scratch = context.add_temporary(node, (size + 64,), TensorType.UINT8 if integer else compute)
         fill = pad_kernel("" if integer else f"{np.dtype(source.dtype).kind}{np.dtype(source.dtype).itemsize}")
         ready(fill)
-        lines = windows.padded_shape[0] * windows.padded_shape[1]
-        strips = cut(lines, size // _WORTH_COPYING, context.num_threads)
+        strips = cut(batch * height, size // _WORTH_COPYING, context.num_threads)
     charge_constant(context, node, node.inputs[1], _panel_bytes(filters, layout, vectors, integer))
     key = weights_are, vectors, layout.runs, layout.length, integer, source.type
     panels = node.cached(key, [node.inputs[1]], lambda: panels_of(rows(), layout, vectors, integer), shared=True)
@@ -234,8 +233,7 @@ def plan_tiles(
         values: Any = source.data
         steps = []
         if scratch is not None:
-            batch, height, width, channels = windows.padded_shape
-            target = scratch.data[: batch * height * width * channels].reshape(batch, height, width * channels)
+            target = scratch.data[:size].reshape(batch, height, width * channels)
             maps = values.view(np.uint8) if integer else values
             maps = maps.reshape(batch, windows.height.size, windows.width.size * channels)
             where = windows.height.before, windows.width.before * channels

@@ -7,7 +7,6 @@ On one thread numpy is as fast for float clamps, but its call would separate com
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -93,8 +92,8 @@ def _prepare_clamped(context: Context, node: Node, activation: ActivationFunctio
     ensure_type(output, TensorType.FLOAT32)
     kernel = layer.registration
     ensure(kernel is not None and kernel.prepare is not None, "nothing serves the layer before it.")
-    options: Any = copy.copy(layer.raw_options)
-    options.fused_activation_function = activation
+    plain: Any = layer.raw_options
+    options = type(plain)(**{**vars(plain), "fused_activation_function": activation})
     clamped = Node(layer.index, layer.op, layer.op_name, layer.version, layer.inputs, [output], options, registration=kernel)
     # What kernels keep of a layer's weights does not depend on its activation.
     clamped.shared, clamped.kernel_cache = layer.shared, layer.kernel_cache
