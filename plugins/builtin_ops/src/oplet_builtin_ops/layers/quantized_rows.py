@@ -6,15 +6,17 @@ Numerics: tflite/kernels/fully_connected.cc, tflite/kernels/internal/reference/f
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from oplet import Context, Node, TensorType
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.requantization import Rounding
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.layers.integer_rows import arranged, plan_integer_rows
-from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer, channel_scales, ensure_bias_scale, ensure_symmetric
 from oplet_builtin_ops.layers.weights import ensure_bias
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.layers.program import Call
 
 __all__ = ["QuantizedRows"]
 
@@ -36,6 +38,8 @@ class QuantizedRows:
 
     def plan(self, context: Context) -> None:
         """Plan the products, and request scratch memory for them."""
+        from oplet_builtin_ops.layers.integer_rows import plan_integer_rows  # here, as compiled kernels serve most
+
         weights = self.layer.weights
         source, compute = self.layer.source.type, self.layer.compute
         self._plan = plan_integer_rows(context, self._node, self._count, weights, source=source, compute=compute)
@@ -46,6 +50,8 @@ class QuantizedRows:
         return self.layer.thunk(self._calls)
 
     def _calls(self) -> Iterator[Call]:
+        from oplet_builtin_ops.layers.integer_rows import arranged
+
         plan, layer = self._plan, self.layer
         requantizer = layer.requantizer()
         output = layer.output.data.reshape(-1, plan.filters)
