@@ -21,6 +21,12 @@ def test_a_few_graphs_answer_alike_in_every_state(first: int, tmp_path: Path) ->
     assert not found
 
 
+#: Some that a state answered otherwise once.
+@pytest.mark.parametrize("seed", [3_000_649, 3_001_182, 3_002_464])
+def test_graphs_that_were_answered_otherwise_are_answered_alike(seed: int, tmp_path: Path) -> None:
+    assert not differences(seed, tmp_path)
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", range(8))
 def test_graphs_answer_alike_in_every_state(part: int, tmp_path: Path) -> None:

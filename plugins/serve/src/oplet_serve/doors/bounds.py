@@ -17,6 +17,7 @@ class Bounds:
 
     Attributes:
         max_request_bytes: bytes of a request's body over HTTP, also after it was decompressed, and of a message over gRPC.
+        max_message_bytes: bytes of a message over gRPC, which receives none in portions: nothing else is served meanwhile.
         max_bodies_bytes: bytes of all requests under way, over HTTP as they come and over gRPC once they are there.
         max_connections: connections over HTTP, beyond which requests get 503, and calls over gRPC at the same time.
         idle_seconds: seconds in which a connection's next request, with its headers, and a call's next message must have come; and in
@@ -26,6 +27,7 @@ class Bounds:
     """
 
     max_request_bytes: int = 32 << 20
+    max_message_bytes: int = 4 << 20
     max_bodies_bytes: int = 1 << 30
     max_connections: int = 256
     idle_seconds: float = 30.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
 import os
 from collections.abc import Callable
 
@@ -32,12 +33,15 @@ async def give_back_memory() -> None:
     While requests are under way, what they use stays; so a look that finds the process large is not the last one.
     """
     trim = _trim()
+    gc.collect()
+    gc.freeze()
     least = 0 if trim is None else _resident()
     pause = _EVERY
     while trim is not None:
         await asyncio.sleep(pause)
         found = _resident()
         if found > least + _GROWN:
+            gc.collect()  # what refers to itself; all that was there at the start is frozen, so that it takes a few milliseconds
             await asyncio.to_thread(trim, 0)
             pause = _EVERY if _resident() < found - _GROWN // 4 else min(2 * pause, _SELDOM)
         else:

@@ -303,12 +303,16 @@ class StoredPlan:
             tensor.set_loader(load)
 
     def undo(self, subgraph: Subgraph) -> None:
-        """Take shapes, types and memory of the plan from the subgraph's tensors: the subgraph is not prepared any more."""
+        """Take shapes, types and memory of the plan from the subgraph's tensors: the subgraph is not prepared any more.
+
+        What had memory has some of its own, as after any other preparation: it may be set where the next one is refused.
+        """
         subgraph.absorption.end()
         subgraph.restore_order()
         for tensor in subgraph.tensors:
             if tensor.allocation is not _CONSTANT:
-                tensor.set_memory(None)
+                had = tensor.has_data and not tensor.is_constant
+                tensor.set_memory(np.zeros(tensor.data.shape, tensor.dtype) if had else None)
                 tensor.set_loader(None)
         for tensor, shape, type, allocation in self._before:
             tensor.shape, tensor.allocation = shape, allocation
