@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,6 +46,7 @@ class Bodies:
     def __init__(self, most: int) -> None:
         self.most = most
         self.held = 0
+        self.turn = asyncio.Lock()
 
     @contextmanager
     def share(self) -> Iterator[Share]:
@@ -57,11 +59,17 @@ class Bodies:
 
 
 class Share:
-    """The bytes of one request."""
+    """The bytes of one request.
+
+    Attributes:
+        held: their number so far.
+        turn: what a large body takes between two of its parts.
+    """
 
     def __init__(self, bodies: Bodies) -> None:
         self._bodies = bodies
         self.held = 0
+        self.turn = bodies.turn
 
     def add(self, count: int) -> None:
         """Count more bytes of the request.

@@ -12,6 +12,8 @@ __all__ = ["give_back_memory"]
 
 #: Seconds between two looks, the most of them when a look gained nothing, and the bytes by which the process must be larger than it was.
 _EVERY, _SELDOM, _GROWN = 2.0, 8.0, 32 << 20
+#: Looks that are put off, one after the other, while the server is busy.
+_PUT_OFF = 10
 
 
 def _trim() -> Callable[[int], int] | None:
@@ -27,18 +29,24 @@ def _resident() -> int:
         return int(told.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-async def give_back_memory() -> None:
+async def give_back_memory(is_busy: Callable[[], bool] = lambda: False) -> None:
     """Look every few seconds whether the process is larger than it was, and give back what it does not use; never ends if that is possible.
 
     While requests are under way, what they use stays; so a look that finds the process large is not the last one.
+
+    Args:
+        is_busy: whether large requests are under way: giving back keeps all threads from memory for some time, so that it is done seldom then.
     """
     trim = _trim()
     gc.collect()
     gc.freeze()
     least = 0 if trim is None else _resident()
-    pause = _EVERY
+    pause, put_off = _EVERY, 0
     while trim is not None:
         await asyncio.sleep(pause)
+        put_off = put_off + 1 if put_off < _PUT_OFF and is_busy() else 0
+        if put_off:
+            continue
         found = _resident()
         if found > least + _GROWN:
             gc.collect()  # what refers to itself; all that was there at the start is frozen, so that it takes a few milliseconds
