@@ -17,7 +17,7 @@ class Bounds:
     """The limits that the server enforces on requests.
 
     Attributes:
-        max_request_bytes: bytes of a request's body over HTTP, also after it was decompressed, and of a message over gRPC.
+        max_request_bytes: bytes of a request's body over HTTP, also after it was decompressed.
         max_message_bytes: bytes of a message over gRPC, which is received as a whole: nothing else is served meanwhile.
         max_bodies_bytes: bytes of all requests in progress: over HTTP as they arrive, over gRPC once received.
         max_connections: concurrent HTTP connections (further ones get 503), and concurrent gRPC calls.
