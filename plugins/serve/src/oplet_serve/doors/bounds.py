@@ -11,6 +11,9 @@ from oplet_serve.refusals import LARGE, Refusal
 
 __all__ = ["Bodies", "Bounds", "Share"]
 
+#: Large bodies that wait for their turn at a time.
+_MOST_WAITING = 16
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -46,7 +49,17 @@ class Bodies:
     def __init__(self, most: int) -> None:
         self.most = most
         self.held = 0
-        self.turn = asyncio.Lock()
+        self._turn, self._waiting = asyncio.Lock(), 0
+
+    async def turn(self) -> None:
+        """Let a part of one large body pass at a time; others pass beside once many wait, as they would only pile up."""
+        if self._waiting < _MOST_WAITING:
+            self._waiting += 1
+            try:
+                async with self._turn:
+                    await asyncio.sleep(0)
+            finally:
+                self._waiting -= 1
 
     @contextmanager
     def share(self) -> Iterator[Share]:
@@ -63,7 +76,7 @@ class Share:
 
     Attributes:
         held: the number of bytes so far.
-        turn: what a large body waits for between two of its parts.
+        turn: a function to await between two parts of a large body, so that small requests come first.
     """
 
     def __init__(self, bodies: Bodies) -> None:

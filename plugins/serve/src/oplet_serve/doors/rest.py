@@ -255,8 +255,7 @@ async def _collected(request: Request, most: int, share: Share) -> list[bytes]:
     async for part in request.stream():
         size += len(part)
         if size > SMALL:  # the event loop reads one part of all large bodies at a time, and what came of small ones in between
-            async with share.turn:
-                await asyncio.sleep(0)
+            await share.turn()
         if size > most:
             raise _too_large(most)
         share.add(len(part))
