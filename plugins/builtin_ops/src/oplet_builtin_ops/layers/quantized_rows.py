@@ -11,7 +11,6 @@ from oplet import Context, Node, TensorType
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.requantization import Rounding
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.layers.integer_rows import arranged, plan_integer_rows
 from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer, channel_scales, ensure_bias_scale, ensure_symmetric
 from oplet_builtin_ops.layers.weights import ensure_bias
@@ -36,6 +35,8 @@ class QuantizedRows:
 
     def plan(self, context: Context) -> None:
         """Plan the products, and request scratch memory for them."""
+        from oplet_builtin_ops.layers.integer_rows import plan_integer_rows  # imported late, as compiled kernels do not need it
+
         weights = self.layer.weights
         source, compute = self.layer.source.type, self.layer.compute
         self._plan = plan_integer_rows(context, self._node, self._count, weights, source=source, compute=compute)
@@ -46,6 +47,8 @@ class QuantizedRows:
         return self.layer.thunk(self._calls)
 
     def _calls(self) -> Iterator[Call]:
+        from oplet_builtin_ops.layers.integer_rows import arranged
+
         plan, layer = self._plan, self.layer
         requantizer = layer.requantizer()
         output = layer.output.data.reshape(-1, plan.filters)
