@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property, partial
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +18,11 @@ from oplet.kernels.fixed_point import ensure_scale, quotient
 from oplet.kernels.requantization import Rounding
 from oplet.records import Record
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
 from oplet_builtin_ops.layers.weights import row_sums, sums_and_widths, weight_data
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.arithmetic.requantize import Requantizer
 
 __all__ = [
     "QuantizedLayer",
@@ -290,6 +293,8 @@ class QuantizedLayer(Record, frozen=False):
         return self._new_requantizer()
 
     def _new_requantizer(self) -> Requantizer:
+        from oplet_builtin_ops.arithmetic.requantize import Requantizer  # imported late: most compiled layers need none
+
         offsets = self.offsets()
         bounds, zero_point = self.bounds + np.absolute(offsets), self.output.zero_point
         return Requantizer(self.scales, offsets, bounds, zero_point, *self.clamp(), self.rounding)
