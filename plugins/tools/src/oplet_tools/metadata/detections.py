@@ -104,9 +104,9 @@ class Detector(NamedTuple):
         boxes = _boundaries(boxes, self.kind)
         if self.in_pixels:
             boxes = boxes / np.array([size[1], size[0]] * 2, np.float64)
-        if self.rules.threshold is not None:
-            high = ~(scores < self.rules.threshold)
-            boxes, classes, scores = boxes[high], classes[high], scores[high]
+        # As MediaPipe has it, a box whose right side is left of its left one, or whose sides are no numbers, is none.
+        kept = self.rules.kept(scores) & (boxes[:, 2] >= boxes[:, 0]) & (boxes[:, 3] >= boxes[:, 1])
+        boxes, classes, scores = boxes[kept], classes[kept], scores[kept]
         order = np.argsort(-scores, kind="stable")
         return [self._detection(int(classes[place]), float(scores[place]), boxes[place]) for place in order]
 

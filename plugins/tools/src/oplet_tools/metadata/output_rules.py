@@ -9,7 +9,7 @@ from oplet.errors import ModelError, TensorError
 from oplet.texts import shown
 from oplet_tools.metadata.labels import AttachedLabels, labels_of
 from oplet_tools.metadata.scores import ScoreRules, score_rules_of
-from oplet_tools.metadata.tables import model_metadata
+from oplet_tools.metadata.tables import BoundingBoxProperties, model_metadata
 
 __all__ = ["OutputRules", "Reporter", "has_readable_tables", "output_rules", "value_labels"]
 
@@ -49,7 +49,8 @@ def output_rules(
 ) -> OutputRules:
     """Return what the metadata say of an output of `size` scores, and tell it.
 
-    What cannot be read, or does not fit the number of scores, is told and left out.
+    What cannot be read, or does not fit the number of scores, is told and left out. A detector's scores are those of boxes, whose rules
+    `detector_of` reads.
 
     Args:
         model: the model.
@@ -68,6 +69,8 @@ def output_rules(
     if not labelled:
         labels = _labels(model, subgraph, position, name, size, reporter, locale)
     if not has_readable_tables(model):  # what is said of labels tells it
+        return OutputRules(labels)
+    if _finds_boxes(model, subgraph):
         return OutputRules(labels)
     try:
         scores = score_rules_of(model, subgraph, position)
@@ -106,6 +109,16 @@ def has_readable_tables(model: Model) -> bool:
     except ModelError:
         return False
     return True
+
+
+def _finds_boxes(model: Model, subgraph: int) -> bool:
+    """Return whether the metadata name an output of boxes."""
+    said = model_metadata(model)
+    graphs = (said.subgraph_metadata or ()) if said is not None else ()
+    outputs = (graphs[subgraph].output_tensor_metadata or ()) if subgraph < len(graphs) else ()
+    return any(
+        each.content is not None and isinstance(each.content.content_properties, BoundingBoxProperties) for each in outputs
+    )
 
 
 def _labels(model: Model, subgraph: int, position: int, name: str, size: int, reporter: Reporter, locale: str) -> tuple[str, ...]:
