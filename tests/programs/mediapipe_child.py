@@ -1,7 +1,7 @@
-"""Runs a task of MediaPipe in the environment of `scripts/programs.sh`: python mediapipe_child.py TASK MODEL PICTURE [LOCALE].
+"""Runs a task of MediaPipe in the environment of `scripts/programs.sh`: python mediapipe_child.py TASK MODEL PICTURE [LOCALE [THRESHOLD]].
 
 It prints JSON: the vector of `embed`; index, label, label in the language and score of what `classify` finds; label, label in the language,
-score and box (left, top, width, height) of what `detect` finds.
+score and box (left, top, width, height) of what `detect` finds, which does not take the least score from metadata, but from its options.
 """
 
 import json
@@ -11,7 +11,7 @@ from mediapipe import Image
 from mediapipe.tasks.python import vision
 from mediapipe.tasks.python.core.base_options import BaseOptions
 
-task, model, picture, locale = [*sys.argv[1:], ""][:4]
+task, model, picture, locale, threshold = [*sys.argv[1:], "", "0"][:5]
 image, base = Image.create_from_file(picture), BaseOptions(model_asset_path=model)
 if task == "embed":
     with vision.ImageEmbedder.create_from_options(vision.ImageEmbedderOptions(base_options=base)) as embedder:
@@ -23,7 +23,9 @@ elif task == "classify":
     told = [[each.index, each.category_name, each.display_name, each.score] for each in head.categories]
 else:
     # Of MediaPipe 1.2 the detector takes bytes where it says str.
-    options = vision.ObjectDetectorOptions(base_options=base, display_names_locale=locale.encode() or None)
+    options = vision.ObjectDetectorOptions(
+        base_options=base, display_names_locale=locale.encode() or None, score_threshold=float(threshold)
+    )
     with vision.ObjectDetector.create_from_options(options) as detector:
         found = detector.detect(image).detections
     told = []

@@ -9,8 +9,16 @@ import numpy as np
 
 from oplet import Model, ModelBuilder
 from oplet.model.builders.subgraph_builder import SubgraphBuilder
+from oplet.schema.encode import encode
 from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions, ReducerOptions, SoftmaxOptions
+from oplet_tools.metadata.anchored import (
+    FixedAnchor,
+    FixedAnchorsSchema,
+    ObjectDetectorOptions,
+    SsdAnchorsOptions,
+    TensorsDecodingOptions,
+)
 from oplet_tools.metadata.tables import (
     AssociatedFile,
     AssociatedFileType,
@@ -18,6 +26,7 @@ from oplet_tools.metadata.tables import (
     BoundingBoxType,
     ColorSpaceType,
     Content,
+    CustomMetadata,
     ImageProperties,
     ModelMetadata,
     NormalizationOptions,
@@ -161,14 +170,52 @@ def detector(
     return described(builder, [said[place] for place in places])
 
 
-def raw_outputs(graph: SubgraphBuilder, layers: Layers, at: int, shape: list[int], classes: int) -> tuple[int, int]:
-    """Return codes of boxes, and scores of classes for each."""
+def raw_detector(threshold: float | None, sigmoid: bool, exponential: bool, swapped: bool = False) -> bytes:
+    """A detector whose boxes MediaPipe decodes and selects, by anchors in its custom metadata; `swapped` gives scores first."""
+    builder = ModelBuilder()
+    graph = builder.add_subgraph("main")
+    layers = Layers(graph, False, 5)
+    picture, at, shape = layers.features()
+    outputs = raw_outputs(graph, layers, at, shape, CLASSES, logits=sigmoid)
+    fixed = [FixedAnchor(y_center=y, x_center=x, height=h, width=w) for y, x, h, w in anchors().tolist()]
+    decoding = TensorsDecodingOptions(
+        num_classes=CLASSES,
+        num_boxes=PLACES,
+        num_coords=4,
+        keypoint_coord_offset=0,
+        num_keypoints=0,
+        num_values_per_keypoint=2,
+        x_scale=2.0,
+        y_scale=3.0,
+        w_scale=4.0 if exponential else 1.0,
+        h_scale=5.0 if exponential else 1.0,
+        apply_exponential_on_box_size=exponential,
+        sigmoid_score=sigmoid,
+    )
+    listed = SsdAnchorsOptions(fixed_anchors_schema=FixedAnchorsSchema(anchors=fixed))
+    content = encode(ObjectDetectorOptions(ssd_anchors_options=listed, tensors_decoding_options=decoding), b"V001")
+    custom = CustomMetadata(name="DETECTOR_METADATA", data=np.frombuffer(content, np.uint8))
+    score = TensorMetadata(name="score", associated_files=labels(AssociatedFileType.TENSOR_AXIS_LABELS))
+    rule(score, threshold, None)
+    said = [TensorMetadata(name="location", content=box_content([0, 1, 2, 3])), score]
+    order = [1, 0] if swapped else [0, 1]
+    graph.set_inputs(picture)
+    graph.set_outputs(*(outputs[place] for place in order))
+    return described(builder, [said[place] for place in order], [custom])
+
+
+def raw_outputs(
+    graph: SubgraphBuilder, layers: Layers, at: int, shape: list[int], classes: int, *, logits: bool = False
+) -> tuple[int, int]:
+    """Return codes of boxes, and scores of classes for each, or the logits of scores."""
     found = []
     for name, width, spread in (("codes", 4, 1.5), ("logits", classes, 2.0)):
         made = layers.convolution(at, 6 / 255, shape, width, active=False, spread=spread)
         form = graph.add_tensor(f"form {name}", "int32", [3], data=np.array([1, PLACES, width], np.int32))
         found.append(graph.add_tensor(name, "float32", [1, PLACES, width]))
         graph.add_operator("RESHAPE", [made, form], [found[-1]])
+    if logits:
+        return found[0], found[1]
     chances = graph.add_tensor("chances", "float32", [1, PLACES, classes])
     graph.add_operator("LOGISTIC", [found[1]], [chances])
     return found[0], chances
@@ -204,13 +251,13 @@ def rule(said: TensorMetadata, threshold: float | None, calibration: ScoreTransf
     said.process_units = units
 
 
-def described(builder: ModelBuilder, outputs: list[TensorMetadata]) -> bytes:
+def described(builder: ModelBuilder, outputs: list[TensorMetadata], custom: list[CustomMetadata] | None = None) -> bytes:
     """Return the model's file with metadata."""
     picture = TensorMetadata(
         name="image",
         content=Content(content_properties=ImageProperties(color_space=ColorSpaceType.RGB)),
         process_units=[ProcessUnit(options=NormalizationOptions(mean=[127.5], std=[127.5]))],
     )
-    graph = SubGraphMetadata(input_tensor_metadata=[picture], output_tensor_metadata=outputs)
+    graph = SubGraphMetadata(input_tensor_metadata=[picture], output_tensor_metadata=outputs, custom_metadata=custom)
     tables = ModelMetadata(name="of a task", subgraph_metadata=[graph])
     return with_metadata(Model.from_bytes(builder.to_bytes()), tables=tables, files=FILES)

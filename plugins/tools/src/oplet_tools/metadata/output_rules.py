@@ -11,7 +11,7 @@ from oplet_tools.metadata.labels import AttachedLabels, labels_of
 from oplet_tools.metadata.scores import ScoreRules, score_rules_of
 from oplet_tools.metadata.tables import BoundingBoxProperties, model_metadata
 
-__all__ = ["OutputRules", "Reporter", "has_readable_tables", "output_rules", "value_labels"]
+__all__ = ["OutputRules", "Reporter", "axis_labels", "has_readable_tables", "output_rules", "value_labels"]
 
 
 class Reporter(Protocol):
@@ -99,6 +99,19 @@ def value_labels(model: Model, subgraph: int, tensor: int, name: str, reporter: 
     if found is None:
         return ()
     reporter.say(f"output '{name}': values are numbers of labels of '{shown(found.file)}', as the model's metadata say")
+    return found.labels
+
+
+def axis_labels(model: Model, subgraph: int, tensor: int, name: str, reporter: Reporter, *, locale: str = "") -> tuple[str, ...]:
+    """Return the labels of the indices of an output's last axis, and tell from where; empty if there are none.
+
+    The arguments are those of `output_rules`.
+    """
+    position = _position(model, subgraph, tensor)
+    found = None if position is None else _found(model, subgraph, position, reporter, locale, values=False)
+    if found is None:
+        return ()
+    reporter.say(f"output '{name}': labels of '{shown(found.file)}', as the model's metadata say")
     return found.labels
 
 
