@@ -156,6 +156,28 @@ def test_scores_below_the_threshold_are_left_out_and_told(oplet, tmp_path: Path,
     assert head.count(",") == row.count(",")
 
 
+def test_a_score_that_equals_the_threshold_in_float32_stays(oplet, tmp_path: Path, red: Path) -> None:
+    units = [ProcessUnit(options=ScoreThresholdingOptions(global_score_threshold=float(np.float32(0.7))))]
+    out = [TensorMetadata(), TensorMetadata(), TensorMetadata(process_units=units), TensorMetadata()]
+    model = written(tmp_path / "m.tflite", detector(BOXES, [1, 0.5, 0], [0.35, 0.34999, 0.4], 1.5), out=out)
+    told = as_json(oplet("run", model, "-i", red, "--json", "--top", "3"))
+    assert [each["index"] for each in told["top"]["scores"]] == [2, 0]
+
+
+def test_boxes_whose_sides_are_turned_around_are_none_and_a_calibration_goes_by_classes(oplet, tmp_path: Path) -> None:
+    boxes = [[0.2, 0.1, 0.1, 0.25], [0.1, 0.1, 0.3, 0.2]]  # the right side of the first is left of its left one
+    out = found([], 1)
+    out[2].process_units = [ProcessUnit(options=ScoreCalibrationOptions(default_score=0.25))]
+    out[2].associated_files = [labels("calibration.txt", kind=CALIBRATION)]
+    files = {**THREE, "calibration.txt": "0.8,0,0\n0.6,0,0\n\n"}
+    model = written(tmp_path / "m.tflite", detector(boxes, [0, 0.5], [0.4, 0.4], 1), out=out, files=files)
+    Image.new("RGB", (40, 20)).save(tmp_path / "p.png")
+    told = as_json(ran := oplet("run", model, "-i", tmp_path / "p.png", "--json"))
+    assert [(each["label"], each["score"]) for each in told["objects"]["found"]] == [("green", pytest.approx(0.3))]
+    assert ran.err.count("scores calibrated by 'calibration.txt'") == 1
+    assert "stay as they are" not in ran.err
+
+
 @pytest.mark.parametrize("transformation", [0, 1, 2])
 def test_scores_are_calibrated_by_the_formula_of_the_schema(tmp_path: Path, transformation: int) -> None:
     options = ScoreCalibrationOptions(score_transformation=transformation, default_score=0.125)
@@ -209,7 +231,8 @@ def normalization(mean: Sequence[float], std: Sequence[float]) -> TensorMetadata
     ("type", "scale", "zero_point", "mean", "std", "expected"),
     [
         ("float32", 0, 0, 127.5, 127.5, (200 - 127.5) / 127.5),
-        ("uint8", 1 / 128, 128, 127.5, 127.5, round(72.5 / 127.5 * 128) + 128),  # as the schema has it: back to the pixel
+        ("uint8", 1 / 128, 128, 127.5, 127.5, 200),  # but for rounding the pixel, which is what MediaPipe gives
+        ("uint8", 1 / 64, 100, 127.5, 127.5, round(72.5 / 127.5 * 64) + 100),  # not the pixel: the schema's rule
         ("int8", 1 / 255, -128, 0, 255, 200 - 128),
         ("int8", 1 / 64, 0, 128, 80, round((200 - 128) / 80 * 64)),  # not the whole range: only the metadata know
         ("int8", 0, 0, 128, 1, 72),
@@ -252,7 +275,7 @@ def test_grey_pictures_and_free_sizes_are_as_the_metadata_say(oplet, tmp_path: P
     assert "made grey, as the model's metadata say" in ran.err
 
 
-BOXES = [[0.05, 0.1, 0.2, 0.25], [0.1, 0, 0.3, 0.2], [0, 0, 0.5, 0.5]]  # the model doubles all
+BOXES = [[0.05, 0.1, 0.2, 0.25], [0, 0.1, 0.1, 0.2], [0, 0, 0.5, 0.5]]  # the model doubles all
 
 
 def found(order: Sequence[int], kind: int, unit: CoordinateType = CoordinateType.RATIO) -> list[TensorMetadata]:

@@ -1,7 +1,7 @@
 """Objects that a detector found, read out of its outputs as the model's metadata describe them.
 
 By TFLITE_METADATA: an output of boxes (BoundingBoxProperties), one of classes (TENSOR_VALUE_LABELS, or of that name), one of scores and one
-with their number. By ultralytics': what `exported` reads. Without metadata of boxes: the outputs of a TFLite_Detection_PostProcess.
+with their number; or boxes and scores that `anchored` decodes. By ultralytics': what `exported` reads. Without metadata of boxes: the outputs of a TFLite_Detection_PostProcess.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from oplet import Model
 from oplet.errors import ModelError, OpletError, TensorError
 from oplet.texts import shown
+from oplet_tools.metadata.anchored import MOST_SHARED, Anchored, anchored_in, apart
 from oplet_tools.metadata.attached_files import attached_files
 from oplet_tools.metadata.exported import LEAST_SCORE, MOST_OVERLAP, Exported, exported_as
-from oplet_tools.metadata.output_rules import Reporter, has_readable_tables, value_labels
+from oplet_tools.metadata.output_rules import Reporter, axis_labels, has_readable_tables, value_labels
 from oplet_tools.metadata.scores import ScoreRules, score_rules_of
 from oplet_tools.metadata.tables import (
     AssociatedFileType,
@@ -67,6 +68,7 @@ class Detector(NamedTuple):
         labels: labels of the classes, by index.
         rules: calibration and threshold of the scores.
         exported: the format of the only output of a model that ultralytics (YOLO) exported; None for other models.
+        anchored: how boxes are decoded from anchors and then selected; None where the model itself does so.
     """
 
     boxes: int
@@ -79,6 +81,7 @@ class Detector(NamedTuple):
     labels: tuple[str, ...] = ()
     rules: ScoreRules = ScoreRules()
     exported: Exported | None = None
+    anchored: Anchored | None = None
 
     def read(
         self, outputs: Mapping[int, Array], size: tuple[int, int], shown: tuple[float, float] | None = None
@@ -93,6 +96,9 @@ class Detector(NamedTuple):
         if self.exported is not None:
             found = self.exported.read(outputs[self.boxes], size, shown)
             return [Detection(self._label(each.number), *each) for each in found]
+        if self.anchored is not None:
+            boxes, classes, scores = self.anchored.decode(outputs[self.boxes], outputs[self.scores])
+            return self._sorted(boxes, classes, scores)
         count = int(_finite(outputs[self.number]).reshape(-1)[:1].sum()) if self.number >= 0 else 0
         boxes = outputs[self.boxes].reshape(-1, 4).astype(np.float64)[:, list(self.order)]
         classes = _whole(outputs[self.classes].reshape(-1))
@@ -104,10 +110,15 @@ class Detector(NamedTuple):
         boxes = _boundaries(boxes, self.kind)
         if self.in_pixels:
             boxes = boxes / np.array([size[1], size[0]] * 2, np.float64)
-        if self.rules.threshold is not None:
-            high = ~(scores < self.rules.threshold)
-            boxes, classes, scores = boxes[high], classes[high], scores[high]
+        return self._sorted(boxes, classes, scores)
+
+    def _sorted(self, boxes: Array, classes: Array, scores: Array) -> list[Detection]:
+        # As MediaPipe has it, a box whose right side is left of its left one, or whose sides are no numbers, is none.
+        kept = self.rules.kept(scores) & (boxes[:, 2] >= boxes[:, 0]) & (boxes[:, 3] >= boxes[:, 1])
+        boxes, classes, scores = boxes[kept], classes[kept], scores[kept]
         order = np.argsort(-scores, kind="stable")
+        if self.anchored is not None:
+            order = order[apart(boxes[order])]
         return [self._detection(int(classes[place]), float(scores[place]), boxes[place]) for place in order]
 
     def _detection(self, index: int, score: float, box: Array) -> Detection:
@@ -142,6 +153,7 @@ def detector_of(
     try:
         return (
             _by_tables(model, subgraph, outputs, reporter, locale)
+            or _by_anchors(model, subgraph, outputs, reporter, locale)
             or _by_ultralytics(model, outputs, channels_first, reporter)
             or _by_op(model, subgraph, outputs, reporter, locale)
         )
@@ -180,6 +192,29 @@ def _by_tables(
     number = indices[parts["number"]] if "number" in parts else -1
     in_pixels = properties.coordinate_type == CoordinateType.PIXEL
     return Detector(indices[parts["boxes"]], classes, scores, number, order, properties.type, in_pixels, labels, rules)
+
+
+def _by_anchors(
+    model: Model, subgraph: int, outputs: Mapping[int, tuple[str, tuple[int, ...]]], reporter: Reporter, locale: str
+) -> Detector | None:
+    """Return the outputs of a model whose metadata have anchors: boxes and scores, by the names in the metadata, else in that order."""
+    graph = (model.lazy_root.subgraphs or ())[subgraph]
+    indices = [] if graph.outputs is None else [int(index) for index in graph.outputs]
+    if len(indices) != 2 or not set(indices) <= outputs.keys():
+        return None
+    said = [tensor_metadata(model, subgraph, place, output=True) or TensorMetadata() for place in range(2)]
+    first, second = (1, 0) if [each.name for each in said] == ["score", "location"] else (0, 1)
+    boxes, scores = indices[first], indices[second]
+    found = anchored_in(model, subgraph, outputs[boxes][1], outputs[scores][1])
+    if found is None:
+        return None
+    rules = ScoreRules(None, score_rules_of(model, subgraph, second).threshold)
+    labels = axis_labels(model, subgraph, scores, outputs[scores][0], reporter, locale=locale)
+    note = f", {rules}" if str(rules) else ""
+    reporter.say(
+        f"outputs '{outputs[boxes][0]}' and '{outputs[scores][0]}': objects that overlap by {MOST_SHARED} at most{note}, as MediaPipe does"
+    )
+    return Detector(boxes, scores=scores, labels=labels, rules=rules, anchored=found)
 
 
 def _by_op(

@@ -9,9 +9,9 @@ from oplet.errors import ModelError, TensorError
 from oplet.texts import shown
 from oplet_tools.metadata.labels import AttachedLabels, labels_of
 from oplet_tools.metadata.scores import ScoreRules, score_rules_of
-from oplet_tools.metadata.tables import model_metadata
+from oplet_tools.metadata.tables import BoundingBoxProperties, model_metadata
 
-__all__ = ["OutputRules", "Reporter", "has_readable_tables", "output_rules", "value_labels"]
+__all__ = ["OutputRules", "Reporter", "axis_labels", "has_readable_tables", "output_rules", "value_labels"]
 
 
 class Reporter(Protocol):
@@ -49,7 +49,8 @@ def output_rules(
 ) -> OutputRules:
     """Return labels, calibration and threshold that the metadata have for an output of `size` scores; report what is used.
 
-    Metadata that cannot be read, or do not fit the number of scores, are reported and ignored.
+    Metadata that cannot be read, or do not fit the number of scores, are reported and ignored. A detector's scores are those of boxes,
+    whose rules `detector_of` reads.
 
     Args:
         model: the model.
@@ -68,6 +69,8 @@ def output_rules(
     if not labelled:
         labels = _labels(model, subgraph, position, name, size, reporter, locale)
     if not has_readable_tables(model):  # what is said of labels tells it
+        return OutputRules(labels)
+    if _finds_boxes(model, subgraph):
         return OutputRules(labels)
     try:
         scores = score_rules_of(model, subgraph, position)
@@ -99,6 +102,19 @@ def value_labels(model: Model, subgraph: int, tensor: int, name: str, reporter: 
     return found.labels
 
 
+def axis_labels(model: Model, subgraph: int, tensor: int, name: str, reporter: Reporter, *, locale: str = "") -> tuple[str, ...]:
+    """Return the labels of the indices of an output's last axis, and tell from where; empty if there are none.
+
+    The arguments are those of `output_rules`.
+    """
+    position = _position(model, subgraph, tensor)
+    found = None if position is None else _found(model, subgraph, position, reporter, locale, values=False)
+    if found is None:
+        return ()
+    reporter.say(f"output '{name}': labels of '{shown(found.file)}', as the model's metadata say")
+    return found.labels
+
+
 def has_readable_tables(model: Model) -> bool:
     """Return whether a model's TFLITE_METADATA, if it has some, can be read."""
     try:
@@ -106,6 +122,16 @@ def has_readable_tables(model: Model) -> bool:
     except ModelError:
         return False
     return True
+
+
+def _finds_boxes(model: Model, subgraph: int) -> bool:
+    """Return whether the metadata name an output of boxes."""
+    said = model_metadata(model)
+    graphs = (said.subgraph_metadata or ()) if said is not None else ()
+    outputs = (graphs[subgraph].output_tensor_metadata or ()) if subgraph < len(graphs) else ()
+    return any(
+        each.content is not None and isinstance(each.content.content_properties, BoundingBoxProperties) for each in outputs
+    )
 
 
 def _labels(model: Model, subgraph: int, position: int, name: str, size: int, reporter: Reporter, locale: str) -> tuple[str, ...]:

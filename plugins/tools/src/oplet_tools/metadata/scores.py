@@ -79,6 +79,12 @@ class ScoreRules(NamedTuple):
     calibration: Calibration | None = None
     threshold: float | None = None
 
+    def kept(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which scores are not below the threshold; both are taken as float32, as in MediaPipe, so that an equal score stays."""
+        if self.threshold is None:
+            return np.ones(scores.shape, np.bool_)
+        return ~np.asarray(scores.astype(np.float32) < np.float32(self.threshold))
+
     def __str__(self) -> str:
         """Return what is done to scores, in words; "" for nothing."""
         done = [] if self.calibration is None else [f"calibrated by '{shown(self.calibration.file)}'"]
@@ -102,7 +108,7 @@ def score_rules_of(model: Model, subgraph: int, position: int) -> ScoreRules:
         calibration, threshold = None, None
         for unit in (said.process_units or ()) if said is not None else []:
             if isinstance(unit.options, ScoreThresholdingOptions):
-                threshold = float(str(np.float32(unit.options.global_score_threshold)))
+                threshold = float(unit.options.global_score_threshold)
             elif isinstance(unit.options, ScoreCalibrationOptions) and said is not None:
                 calibration = _calibration(model, said, unit.options)
         return ScoreRules(calibration, threshold)

@@ -67,14 +67,13 @@ def top_scores(
     if values.dtype.kind not in "iufV" or values.size != max(values.shape, default=1):
         raise TensorError(f"Output '{details['name']}' of shape {list(values.shape)} is not one row of scores.")
     scores = (values if raw else dequantize(values, details)).reshape(-1).astype(np.float64)
-    threshold = None
+    kept = np.ones(scores.shape, np.bool_)
     if rules is not None and not raw:
-        threshold = rules.threshold
         scores = scores if rules.calibration is None else rules.calibration.apply(scores)
+        kept = rules.kept(scores)
     # NaN comes first, so that it is noticed; equal scores stay in order.
     order = np.argsort(np.where(np.isnan(scores), -np.inf, -scores), kind="stable")[:count]
-    found = [Score(int(i), labels[i] if i < len(labels) else "", float(scores[i])) for i in order]
-    return found if threshold is None else [score for score in found if not score.value < threshold]
+    return [Score(int(i), labels[i] if i < len(labels) else "", float(scores[i])) for i in order if kept[i]]
 
 
 def read_labels(path: Path) -> list[str]:

@@ -75,7 +75,8 @@ def _normalized(
     """Normalize the pixels as the model's file says; return False, and do nothing, if it says nothing or what the input cannot hold.
 
     Metadata of quantized models have the mean and std of the float model, and the tensor's own scale does the rest. Some have those of no
-    model, which is seen from the range: real values that are beyond the tensor's, or that take less than a quarter of it.
+    model, which is seen from the range: real values that are beyond the tensor's, or that take less than a quarter of it. MediaPipe gives
+    uint8 tensors the pixels themselves, which is done where the numbers differ by rounding alone.
     """
     said, dtype = rules.normalization, np.dtype(details["dtype"])
     if said is None or dtype.kind not in "iufV":
@@ -95,6 +96,11 @@ def _normalized(
                 f"{high:.6g}"
             )
             return False
+        if dtype == np.uint8 and quantization is not None and _leads_back(ends, quantization):
+            picture.pixels, picture.raw = pixels, True
+            how = f"pixels stayed as they are, as MediaPipe has it where quantizing undoes (pixel - mean) / std with {said}, {rules.source}"
+            picture.did(how, raw=[0, 255])
+            return True
         real = np.clip(said.apply(pixels, channels), low, high)
         picture.pixels = real if quantization is not None else np.rint(real)
     else:
@@ -102,3 +108,9 @@ def _normalized(
     how = f"pixels became (pixel - mean) / std with {said}, {rules.source}"
     picture.did(how, mean=list(said.mean), std=list(said.std))
     return True
+
+
+def _leads_back(ends: NDArray[np.float64], quantization: Quantization) -> bool:
+    """Return whether quantizing leads back to pixels, but for two steps: `ends` has what 0 and 255 became, for each channel."""
+    steps = ends / float(quantization.scales[0]) + float(quantization.zero_points.reshape(-1)[0])
+    return bool(np.abs(steps - np.array([[0.0], [255.0]])).max() <= 2)
