@@ -105,7 +105,9 @@ def main(names: list[str]) -> int:
     tests = [*(f"{folder}/tests" for folder in checked.packages), *checked.tests]
     if tests:
         processes = os.environ.get("OPLET_TEST_PROCESSES", "2")
-        good = _run("units", "pytest", "-q", "-n", processes, "--dist", "worksteal", "--installed", *tests) and good
+        # Who breaks everything need not wait until all of it has failed.
+        chosen = ["-q", "-n", processes, "--dist", "worksteal", "--installed", "--maxfail=50"]
+        good = _run("units", "pytest", *chosen, *tests) and good
     return int(not good)
 
 

@@ -6,7 +6,7 @@ makes something to run in first: a virtual environment, a wheel, a cluster, a se
 
 A sweep is chosen by its id; those that share what takes minutes to make are marked `sweep(together=True)` and chosen by their file. One
 that loops over cases inside is marked `sweep(cases=True)`, always runs, and asks `part()` which cases are its own; with `turns=3` as
-well, as where every case runs in an emulator, it has its turn in one commit of three.
+well, as where every case runs in an emulator, it has its turn in one commit of three. Those that share or take turns run first.
 """
 
 from __future__ import annotations
@@ -176,6 +176,12 @@ def _is_chosen(nodeid: str, cases: bool = False, turns: int = 1, together: bool 
     return part().holds(nodeid.partition("::")[0] if together else nodeid)
 
 
+def _takes_long(item: pytest.Item) -> bool:
+    """Return whether a test comes first, so that at the end of a run no process waits for another one's minutes."""
+    marker = item.get_closest_marker("sweep")
+    return marker is not None and not marker.kwargs.keys().isdisjoint({"turns", "together"})
+
+
 def _is_left_out(item: pytest.Item, environments: str) -> bool:
     marker = item.get_closest_marker("sweep")
     if marker and not _is_chosen(item.nodeid, **marker.kwargs):
@@ -201,3 +207,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if gone:
         config.hook.pytest_deselected(items=list(gone))
         items[:] = [item for item in items if item not in gone]
+    items.sort(key=lambda item: not _takes_long(item))

@@ -71,7 +71,7 @@ needs_posix_names = pytest.mark.skipif(os.name == "nt", reason="no file is calle
         ["explore", "--format", "model-explorer", "-o", "graph.json"],
         ["run"],
         ["compare", "--delegate", "example", "--layers"],
-        ["benchmark"],
+        ["benchmark", "--num-runs", "3", "--min-secs", "0", "--warmup-min-secs", "0"],
         ["select"],
         ["rewrite", "-o", "out.tflite"],
     ],
@@ -113,7 +113,20 @@ def test_pages_and_traces_have_names_as_text(oplet, folder: Path) -> None:
     assert b"<script>" not in (folder / "plain.tflite").read_bytes()
     tags = []
     for model, page in ((FILE, "evil.html"), ("plain.tflite", "plain.html")):
-        ran = oplet("benchmark", model, "--profile-html", page, "--trace", "trace.json")
+        ran = oplet(
+            "benchmark",
+            model,
+            "--num-runs",
+            "3",
+            "--min-secs",
+            "0",
+            "--warmup-min-secs",
+            "0",
+            "--profile-html",
+            page,
+            "--trace",
+            "trace.json",
+        )
         assert ran.code == 0, ran.err
         parsed = Tags()
         parsed.feed((folder / page).read_text("utf-8"))

@@ -359,7 +359,7 @@ def _variable(m: _Maker, name: str) -> None:
         m.graph.add_operator("ASSIGN_VARIABLE", [handle, x.index], [], o.AssignVariableOptions())
         m.add("READ_VARIABLE", [handle], x, o.ReadVariableOptions())
     else:  # refused in the first run, or the value of the last one
-        m.add("READ_VARIABLE", [handle], x, o.ReadVariableOptions())
+        m.add("READ_VARIABLE", [handle], x._replace(exact=False), o.ReadVariableOptions())
         m.graph.add_operator("ASSIGN_VARIABLE", [handle, x.index], [], o.AssignVariableOptions())
 
 

@@ -17,7 +17,7 @@ from oplet import Interpreter
 from oplet.errors import OpletError
 from oplet.runtime.memory.remembered import forget_plans
 
-__all__ = ["STATES", "Difference", "Outcome", "differences", "outcomes"]
+__all__ = ["STATES", "Difference", "Outcome", "differ", "differences", "outcomes", "run_step"]
 
 #: What a call answered: the class of an error, or arrays.
 Outcome = Any
@@ -58,7 +58,7 @@ def _values(shape: Any, dtype: Any, random: np.random.Generator) -> Any:
     return random.integers(0, 2 if np.dtype(dtype).kind == "b" else 9, shape).astype(dtype)
 
 
-def _run(interpreter: Interpreter, step: Step, signatures: list[str]) -> Outcome:
+def run_step(interpreter: Any, step: Step, signatures: list[str]) -> Outcome:
     random = np.random.default_rng(step.seed)
     if step.what == "allocate":
         interpreter.allocate_tensors()
@@ -92,7 +92,7 @@ def outcomes(made: Made, state: str) -> list[Outcome]:
         return [type(error).__name__]
     for step in made.steps:
         try:
-            found.append(_run(interpreter, step, made.signatures))
+            found.append(run_step(interpreter, step, made.signatures))
         except OpletError as error:
             found.append(type(error).__name__)
         except Exception as error:
@@ -100,7 +100,7 @@ def outcomes(made: Made, state: str) -> list[Outcome]:
     return found
 
 
-def _differ(one: Outcome, other: Outcome, exact: list[bool] | None) -> str:
+def differ(one: Outcome, other: Outcome, exact: list[bool] | None) -> str:
     """How answers differ, "" if they do not; `exact` tells which outputs must have the same bits, None all."""
     if isinstance(one, str) or isinstance(other, str) or one is None or other is None:
         told = [each if isinstance(each, str) else "an answer" for each in (one, other)]
@@ -166,7 +166,7 @@ def differences(seed: int, folder: Path) -> list[Difference]:
             for number, (one, other) in enumerate(zip(answers[base], answers[state], strict=True)):
                 step = made.steps[number] if answers[base][0] is None else Step("open")
                 exact = None if base == "first" else [*made.exact] if step.what == "invoke" else [False] * 9
-                if told := _differ(one, other, exact):
+                if told := differ(one, other, exact):
                     found.append(Difference(seed, state, number, f"{step.what}: {told}"))
                     break
     return found

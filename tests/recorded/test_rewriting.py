@@ -95,6 +95,7 @@ def test_all_recorded_models_run_the_same_when_stripped():
         check_stripped(case)
 
 
+@pytest.mark.sweep(cases=True, turns=2)
 @pytest.mark.parametrize("batch", [3, -1])
 def test_all_recorded_models_get_another_batch_size_or_a_reason(batch):
     assert sum(check_batch(case, batch) for case in runnable()) > part().least(600)

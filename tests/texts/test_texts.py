@@ -67,7 +67,7 @@ def test_the_command_prints_nothing_of_it(seed: str, oplet: Callable[..., Any], 
         commands: list[list[Any]] = [
             ["inspect", path], ["inspect", path, "--json"], ["versions", path, "--nodes"], ["run", path], ["run", path, "--input", f"{name}=x.npy"],
             ["partition", path, "--delegate", "example"], ["rewrite", path, "-o", tmp_path / "out.tflite", "--batch", "3"],
-            ["select", path], ["compare", path, "--delegate", "litert"], ["benchmark", path, "--runs", "1"],
+            ["select", path], ["compare", path, "--delegate", "litert"], ["benchmark", path, "--num-runs", "3", "--min-secs", "0", "--warmup-min-secs", "0"],
         ]  # fmt: skip
         for command in commands:
             if any("\0" in str(part) or any("\ud800" <= c <= "\udfff" for c in str(part)) for part in command):

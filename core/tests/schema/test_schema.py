@@ -285,8 +285,9 @@ def test_tables_that_are_read_together_are_what_they_are_one_by_one(monkeypatch:
     assert encode(found) == crowded()
 
 
-def test_of_a_damaged_file_tables_are_read_together_as_they_are_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    for position in range(0, len(crowded()), 5):
+@pytest.mark.parametrize("step", [31, pytest.param(5, marks=pytest.mark.sweep)])
+def test_of_a_damaged_file_tables_are_read_together_as_they_are_one_by_one(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for position in range(0, len(crowded()), step):
         data = bytearray(crowded())
         data[position] ^= 1 << position % 8
         assert read_as(True, data, monkeypatch) == read_as(False, data, monkeypatch), position

@@ -50,7 +50,7 @@ def run_digits(digits: str, count: int, folder: Path, options: PipelineOptions, 
     assert lines(folder) == wanted
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 64])
+@pytest.mark.parametrize("size", [1, 7, *(pytest.param(size, marks=pytest.mark.sweep) for size in (2, 64))])
 def test_batches_of_any_size_give_the_answers_of_single_rows(digits: str, tmp_path: Path, size: int) -> None:
     run_digits(digits, 150, tmp_path, ONE_PROCESS, min_batch_size=size, max_batch_size=size)
 

@@ -171,7 +171,7 @@ def test_models_of_one_name_are_told_apart_by_their_folders(kernels: CutPackage,
     for number, path in enumerate(paths):
         path.parent.mkdir()
         path.write_bytes(digits.read_bytes() + bytes(16 * number))
-    payload = make_payload(kernels, "1", models=list(map(Model.open, paths)), with_models=True)
+    payload = make_payload(kernels, "1", models=list(map(Model.open, paths)), with_models=True, command=False)
     assert sorted(payload.models) == ["a-model", "b-model"]
 
 

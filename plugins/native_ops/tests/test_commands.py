@@ -114,6 +114,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return made, site
 
 
+@pytest.mark.environment
 def test_a_new_package_is_compiled_by_pip_and_passes_its_own_tests(package: tuple[Path, Path]) -> None:
     made, site = package
     [info] = site.glob("*.dist-info")
@@ -126,6 +127,7 @@ def test_a_new_package_is_compiled_by_pip_and_passes_its_own_tests(package: tupl
     assert not done.returncode, done.stdout[-3000:]
 
 
+@pytest.mark.environment
 def test_a_finished_package_is_named_with_its_library_and_a_build_carries_it(package: tuple[Path, Path], tmp_path: Path) -> None:
     from oplet_testing import Spec, one_op_model
 

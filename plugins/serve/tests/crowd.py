@@ -1,4 +1,5 @@
 """Twenty hostile clients beside an honest one; `python -m plugins.serve.tests.crowd SECONDS` prints what the honest one notices.
+With `--aside` the hostile ones ask another process, that reads and refuses: what the honest one notices then is their load on the machine.
 
 Each of the hostile clients does one thing again and again: large JSON, floods of names over HTTP and gRPC, half-sent headers, streams that send
 nothing, methods that nobody has, calls and requests that are given up, texts of nothing but combining marks. They run in a process of their own.
@@ -6,10 +7,12 @@ nothing, methods that nobody has, calls and requests that are given up, texts of
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
 import random
+import re
 import socket
 import string
 import subprocess
@@ -278,14 +281,53 @@ def _percentiles(times: list[float]) -> tuple[float, float]:
     return float(np.percentile(times, 50)), float(np.percentile(times, 99))
 
 
-def run(folder: Path, seconds: float) -> Told:
-    """Serve the models of a folder, and let the clients ask for so many seconds."""
-    with served(folder_of(folder), *BOUNDS) as server:
+def sink() -> None:
+    """Be a server that reads requests and refuses them; print its ports."""
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.TimeoutError):
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), BOUNDS[-1])
+            left = int((re.search(rb"content-length: (\d+)", head.lower()) or [0, 0])[1])
+            while left and (part := await reader.read(1 << 18)):
+                left -= len(part)
+            writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            await writer.drain()
+        writer.close()
+
+    async def serve() -> None:
+        rest = await asyncio.start_server(refuse, "127.0.0.1", 0)
+        rpc = grpc.aio.server()
+        port = rpc.add_insecure_port("127.0.0.1:0")
+        await rpc.start()
+        sys.stdout.write(f"{rest.sockets[0].getsockname()[1]} {port}\n")
+        sys.stdout.flush()
+        await rest.serve_forever()
+
+    asyncio.run(serve())
+
+
+@contextlib.contextmanager
+def _sunk() -> Iterator[tuple[str, str]]:
+    """The ports of such a server, a process of its own."""
+    command = [sys.executable, "-m", "plugins.serve.tests.crowd", "--sink"]
+    with subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            rest, rpc = process.stdout.readline().split()
+            yield rest, rpc
+        finally:
+            process.kill()
+
+
+def run(folder: Path, seconds: float, *, aside: bool = False) -> Told:
+    """Serve the models of a folder, and let the clients ask for so many seconds; `aside` sends the hostile ones to a process that refuses."""
+    with contextlib.ExitStack() as stack, served(folder_of(folder), *BOUNDS) as server:
         assert server.ask("POST", "/v2/models/marks/infer", _marked(9))[0] == 200
         _honest(server, min(2.0, seconds))
         alone, _, wrong = _honest(server, max(2.0, seconds / 4))
         before = _memory(server)
-        command = [sys.executable, "-m", "plugins.serve.tests.crowd", "--hostile", server.http_port, server.grpc_port, seconds]
+        ports = stack.enter_context(_sunk()) if aside else (server.http_port, server.grpc_port)
+        command = [sys.executable, "-m", "plugins.serve.tests.crowd", "--hostile", *ports, seconds]
         with subprocess.Popen(
             [*map(str, command)], cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as hostile:
@@ -312,9 +354,12 @@ def main() -> None:
     if sys.argv[1:2] == ["--hostile"]:
         crowd(int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
         return
+    if sys.argv[1:2] == ["--sink"]:
+        sink()
+        return
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
     with tempfile.TemporaryDirectory() as folder:
-        told = run(Path(folder), seconds)
+        told = run(Path(folder), seconds, aside="--aside" in sys.argv)
     for name, value in told._asdict().items():
         sys.stdout.write(f"{name}: {value}\n")
     sys.stdout.write(f"p99 beside, in times of p99 alone: {told.beside[1] / told.alone[1]:.1f}\n")

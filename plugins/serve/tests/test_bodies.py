@@ -31,6 +31,22 @@ def test_a_share_is_given_back_however_its_request_ends() -> None:
 
 
 @pytest.mark.environment
+def test_malformed_requests_without_end_leave_a_server_whose_log_nobody_reads_and_large_messages_are_refused(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "floor.tflite").write_bytes(mirror(np.float32, [1, 4], [-1, 4]))
+    tensor = {"name": "x", "datatype": "FP32", "shape": [1, 4], "data": [1.5] * 4}
+    with served(tmp_path) as server:
+        for _ in range(2000):  # of a line each in the log a pipe would not take as many
+            with socket.create_connection(("127.0.0.1", server.http_port), LONG) as connection:
+                connection.sendall(b"NONSENSE / HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert connection.recv(100)
+        assert server.infer("floor", inputs=[tensor])[0] == 200
+        error = server.call("ModelInfer", message("floor", "x", "FP32", np.ones((300_000, 4), np.float32)))
+        assert (error.code().name, "larger than max" in error.details()) == ("RESOURCE_EXHAUSTED", True)
+
+
+@pytest.mark.environment
 def test_bodies_that_come_leave_no_room_for_others_until_they_are_gone(tmp_path: Path) -> None:
     (tmp_path / "floor.tflite").write_bytes(mirror(np.float32, [1, 4], [-1, 4]))
     tensor = {"name": "x", "datatype": "FP32", "shape": [800, 4], "data": [1.5] * 3200}

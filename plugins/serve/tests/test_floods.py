@@ -25,7 +25,9 @@ SPACE = 1 << 30
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The server."""
-    with served(models(tmp_path_factory.mktemp("models")), "--workers", 2, space=SPACE) as server:
+    with served(
+        models(tmp_path_factory.mktemp("models")), "--workers", 2, "--max-message-bytes", 32 << 20, space=SPACE
+    ) as server:
         yield server
 
 

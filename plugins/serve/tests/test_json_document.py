@@ -54,6 +54,13 @@ def plain(value: Any) -> Any:
     return {key: plain(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
+def test_a_document_whose_lists_end_and_whose_objects_do_not_is_told_as_such() -> None:
+    whole = b'{"inputs": [{"data": [1, 2]}]}'
+    assert json_document._lists(whole, 10)
+    with pytest.raises(Refusal, match="not every list, object and string in it ends once"):
+        json_document._lists(whole[:-1], 10)
+
+
 @QUIET
 @given(value=VALUES | st.fixed_dictionaries({"inputs": st.lists(st.dictionaries(st.sampled_from(["data", "shape"]), VALUES))}))
 def test_a_document_is_what_json_says(value: Any) -> None:

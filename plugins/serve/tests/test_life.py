@@ -20,6 +20,7 @@ from oplet.errors import ModelError
 from oplet_serve.repository import find_models
 
 
+@pytest.mark.environment
 def test_a_signal_lets_requests_end_and_then_the_server(tmp_path: Path) -> None:
     images = np.random.default_rng(0).random((6000, 8, 8, 1), np.float32)
     answers: dict[str, Any] = {}
@@ -68,6 +69,7 @@ def run(*arguments: object) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.environment
 def test_a_model_that_cannot_be_opened_and_a_port_that_is_taken_end_it_with_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "bad.tflite").write_bytes(b"no model")
     status, written = run(tmp_path)
@@ -84,6 +86,7 @@ def test_a_model_that_cannot_be_opened_and_a_port_that_is_taken_end_it_with_a_se
         assert server.end()[0] == 0
 
 
+@pytest.mark.environment
 def test_mlserver_s_own_command_serves_with_the_runtime(tmp_path: Path) -> None:
     shutil.copy(DIGITS / "digits_int8.tflite", tmp_path / "model.tflite")
     http_port, grpc_port, metrics_port = free_ports()

@@ -62,6 +62,9 @@ def serve(
     max_rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows of one request.")] = 4096,
     max_request_bytes: Annotated[int, typer.Option(min=1, max=(1 << 31) - 1, metavar="BYTES", help="The size of a request.")] = 32
     << 20,
+    max_message_bytes: Annotated[
+        int, typer.Option(min=1, max=(1 << 31) - 1, metavar="BYTES", help="The size of a message over gRPC.")
+    ] = 4 << 20,
     max_bodies_bytes: Annotated[
         int, typer.Option(min=1, metavar="BYTES", help="The size of all requests under way; of one at least.")
     ] = 1 << 30,
@@ -132,6 +135,7 @@ def serve(
     }
     bounds = Bounds(
         max_request_bytes=max_request_bytes,
+        max_message_bytes=max_message_bytes,
         max_bodies_bytes=max_bodies_bytes,
         max_connections=max_connections,
         idle_seconds=idle_seconds,
@@ -196,6 +200,8 @@ def _run(
         ) from error
 
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    # Warns of each malformed request: a log that strangers fill, and that stops the server where nobody reads it.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     host, http_port, grpc_port, metrics_port = address
 
     def ready() -> None:

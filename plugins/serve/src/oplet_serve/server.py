@@ -26,6 +26,7 @@ from oplet_serve.doors.rpc import RpcServer
 from oplet_serve.doors.spare_memory import give_back_memory
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.repository import FoundModel
+from oplet_serve.values.slices import SMALL
 
 __all__ = ["OpletServer", "model_settings", "server_settings"]
 
@@ -110,7 +111,7 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
         settings, bounds = self._settings, self._bounds
         # Reading and writing is Python's, of which one thread runs at a time: more would only keep the event loop from its turn.
         self._readers = threads = WorkerThreads(1, "oplet-serve-doors")
-        bodies = Bodies(max(bounds.max_bodies_bytes, bounds.max_request_bytes))
+        self._bodies = bodies = Bodies(max(bounds.max_bodies_bytes, bounds.max_request_bytes))
         app = rest_application(self._data_plane, self._model_registry, bounds, bodies, threads)
         metrics = Starlette(routes=[Route("/metrics", _metrics)])
         self._http = [self._http_server(app, settings.http_port), self._http_server(metrics, settings.metrics_port)]
@@ -156,7 +157,7 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
             return
         await self._rpc.start()
         running = [asyncio.ensure_future(self._serve(server)) for server in self._http]
-        giving_back = asyncio.ensure_future(give_back_memory())
+        giving_back = asyncio.ensure_future(give_back_memory(lambda: self._bodies.held > SMALL))
         try:
             while not all(server.started for server in self._http):
                 if any(task.done() for task in running):

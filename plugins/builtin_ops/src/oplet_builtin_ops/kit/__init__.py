@@ -9,8 +9,7 @@ imports only what the numpy kernels of its operators import anyway, so that a mo
     convolutions      Convolution, check_convolution             CONV_2D: what its checks find, without the rest of `prepare`
     depthwise         check_depthwise                            DEPTHWISE_CONV_2D: the same, a `Convolution` too
     layers            QuantizedLayer, HybridLayer, block_scales  the `layer` of a `Convolution`, and of those in `rows`
-    checked_rows      check_rows                                 FULLY_CONNECTED: the same, one of `rows`
-    rows              FloatRows, QuantizedRows, HybridRows       FULLY_CONNECTED: what its checks find
+    rows              check_rows                                 FULLY_CONNECTED: what its checks find; of integer weights: `layer`
     pairs             SumScaling, ProductScaling                 ADD, SUB and MUL of quantized numbers: `node.prepared`
     tables            refuse_below                               SQRT and RSQRT: the error of quantized values below the zero point
     comparisons       scaled_values                              comparisons: what quantized numbers are compared as, if `node.prepared` is true

@@ -1,9 +1,7 @@
-"""What the checks of FULLY_CONNECTED find: rows of floats, of integers, and of floats with integer weights."""
+"""The checks of FULLY_CONNECTED, and what they find: rows of floats, of integers, or of floats with integer weights."""
 
 from __future__ import annotations
 
-from oplet_builtin_ops.layers.float_rows import FloatRows
-from oplet_builtin_ops.layers.hybrid_rows import HybridRows
-from oplet_builtin_ops.layers.quantized_rows import QuantizedRows
+from oplet_builtin_ops.layers.checked_rows import check_rows
 
-__all__ = ["FloatRows", "HybridRows", "QuantizedRows"]
+__all__ = ["check_rows"]

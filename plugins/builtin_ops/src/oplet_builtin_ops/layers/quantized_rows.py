@@ -6,14 +6,17 @@ Numerics: tflite/kernels/fully_connected.cc, tflite/kernels/internal/reference/f
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from oplet import Context, Node, TensorType
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.requantization import Rounding
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.layers.program import Call
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer, channel_scales, ensure_bias_scale, ensure_symmetric
 from oplet_builtin_ops.layers.weights import ensure_bias
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.layers.program import Call
 
 __all__ = ["QuantizedRows"]
 
@@ -35,7 +38,7 @@ class QuantizedRows:
 
     def plan(self, context: Context) -> None:
         """Plan the products, and request scratch memory for them."""
-        from oplet_builtin_ops.layers.integer_rows import plan_integer_rows  # imported late, as compiled kernels do not need it
+        from oplet_builtin_ops.layers.integer_rows import plan_integer_rows  # here, as compiled kernels serve most
 
         weights = self.layer.weights
         source, compute = self.layer.source.type, self.layer.compute

@@ -8,15 +8,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oplet.kernels.arrays import Array
 from oplet.kernels.windows import Axis, Windows2D
 from oplet.records import Row
-from oplet_builtin_ops.layers.program import Call
-from oplet_builtin_ops.layers.rows import Slices, even_slices
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.layers.program import Call
 
 __all__ = [
     "Strip", "Windows", "border_calls", "by_lane", "longest_strip", "shared_strips", "strided",
@@ -120,6 +121,8 @@ class Windows(Windows2D):
             lanes: the number of threads to assign strips to: a strip goes to the thread that has its middle window if all windows
                 are distributed evenly.
         """
+        from oplet_builtin_ops.layers.rows import Slices, even_slices  # here, as compiled kernels plan no strips
+
         if not self.count:
             return []
         rows, columns = self.height.out, self.width.out

@@ -11,7 +11,7 @@ from oplet.kernels.activations import CLAMPS
 from oplet.kernels.windows import Axis, Windows2D
 from oplet.schema.enums import FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
-from oplet_builtin_ops.kit.checked_rows import check_rows
+from oplet_builtin_ops.kit.rows import check_rows
 from oplet_builtin_ops.ops.fully_connected import REGISTRATION as BUILTIN
 from oplet_compiled_ops.convolution.output_stage import float_finishing
 from oplet_compiled_ops.convolution.products import plan_quantized_tiles, plan_tiles
@@ -32,7 +32,7 @@ def plan(context: Context, node: Node) -> Bind:
     options = node.options(FullyConnectedOptions)
     if options.weights_format == FullyConnectedOptionsWeightsFormat.SHUFFLED4x16INT8:
         decline("its weights are shuffled.")
-    prepared: Any = node.prepared  # one of `oplet_builtin_ops.kit.rows`
+    prepared: Any = node.prepared  # what `check_rows` returns
     units, depth = weights.shape
     single = Axis(1, 1, 1, 1, 1, 0)
     windows = Windows2D(source.size // depth, single, single, depth)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,13 +11,17 @@ from oplet_serve.refusals import LARGE, Refusal
 
 __all__ = ["Bodies", "Bounds", "Share"]
 
+#: Large bodies that wait for their turn at a time.
+_MOST_WAITING = 16
+
 
 @dataclass(frozen=True)
 class Bounds:
     """The limits that the server enforces on requests.
 
     Attributes:
-        max_request_bytes: bytes of a request's body over HTTP, also after it was decompressed, and of a message over gRPC.
+        max_request_bytes: bytes of a request's body over HTTP, also after it was decompressed.
+        max_message_bytes: bytes of a message over gRPC, which is received as a whole: nothing else is served meanwhile.
         max_bodies_bytes: bytes of all requests in progress: over HTTP as they arrive, over gRPC once received.
         max_connections: concurrent HTTP connections (further ones get 503), and concurrent gRPC calls.
         idle_seconds: timeout in seconds for a connection's next request headers, for a gRPC call's next message, and for the
@@ -26,6 +31,7 @@ class Bounds:
     """
 
     max_request_bytes: int = 32 << 20
+    max_message_bytes: int = 4 << 20
     max_bodies_bytes: int = 1 << 30
     max_connections: int = 256
     idle_seconds: float = 30.0
@@ -43,6 +49,17 @@ class Bodies:
     def __init__(self, most: int) -> None:
         self.most = most
         self.held = 0
+        self._turn, self._waiting = asyncio.Lock(), 0
+
+    async def turn(self) -> None:
+        """Let a part of one large body pass at a time; others pass beside once many wait, as they would only pile up."""
+        if self._waiting < _MOST_WAITING:
+            self._waiting += 1
+            try:
+                async with self._turn:
+                    await asyncio.sleep(0)
+            finally:
+                self._waiting -= 1
 
     @contextmanager
     def share(self) -> Iterator[Share]:
@@ -55,11 +72,17 @@ class Bodies:
 
 
 class Share:
-    """Counter of the bytes of one request."""
+    """Counter of the bytes of one request.
+
+    Attributes:
+        held: the number of bytes so far.
+        turn: a function to await between two parts of a large body, so that small requests come first.
+    """
 
     def __init__(self, bodies: Bodies) -> None:
         self._bodies = bodies
         self.held = 0
+        self.turn = bodies.turn
 
     def add(self, count: int) -> None:
         """Count further bytes of the request.

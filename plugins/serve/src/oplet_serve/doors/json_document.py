@@ -9,7 +9,7 @@ import orjson
 
 from oplet_serve.refusals import Refusal
 from oplet_serve.values.elements import JsonElements
-from oplet_serve.values.slices import SLICE, SMALL, cut, occurrences
+from oplet_serve.values.slices import SLICE, SMALL, SMALL_FIRST, cut, occurrences, slice_starts
 
 __all__ = ["read_document"]
 
@@ -98,6 +98,7 @@ def _without_strings(text: bytes) -> bytes:
     made: list[bytes] = []
     start = inside = 0
     while start < len(text):
+        SMALL_FIRST.give_way()
         chunk = text[start : start + SLICE]
         if (len(chunk) - len(chunk.rstrip(b"\\"))) % 2 and start + len(chunk) < len(text):
             chunk = chunk[:-1] or text[start : start + 2]  # a backslash stays with what it escapes
@@ -119,7 +120,7 @@ def _lists(plain: bytes, most: int) -> list[tuple[int, int]]:
     starts: list[int] = []
     ends: list[int] = []
     depth = 0
-    for start in range(0, len(letters), SLICE):
+    for start in slice_starts(len(letters), SLICE):
         chunk = letters[start : start + SLICE]
         steps = _STEPS[chunk]
         at = np.flatnonzero(steps)

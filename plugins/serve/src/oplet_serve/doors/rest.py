@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import zlib
 from collections.abc import Awaitable, Callable
@@ -25,7 +26,7 @@ from oplet_serve.doors.bounds import Bodies, Bounds, Share
 from oplet_serve.doors.rest_messages import HEADER, binary_outputs, read_request, written_response
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.refusals import LARGE, LATE, NO_MEMORY, Refusal
-from oplet_serve.values.slices import SMALL
+from oplet_serve.values.slices import SMALL, SMALL_FIRST
 from oplet_serve.values.tensors import nbytes_of
 
 __all__ = ["rest_application"]
@@ -176,6 +177,10 @@ class _Paths:
     async def _inferred(self, request: Request, share: Share) -> Response:
         name, version = _model_of(request)
         body = await self._body(request, share)
+        with SMALL_FIRST if len(body) <= SMALL else contextlib.nullcontext():
+            return await self._computed(request, body, name, version)
+
+    async def _computed(self, request: Request, body: bytes, name: str, version: str | None) -> Response:
         model = await self._registry.get_model(name, version)  # before there is a metric of that name
         length = _single(request, HEADER)
         reading = (read_request, body, length, len(model.inputs or ()), len(model.outputs or ()))
@@ -249,6 +254,8 @@ async def _collected(request: Request, most: int, share: Share) -> list[bytes]:
     size = 0
     async for part in request.stream():
         size += len(part)
+        if size > SMALL:  # the event loop reads one part of all large bodies at a time, and what came of small ones in between
+            await share.turn()
         if size > most:
             raise _too_large(most)
         share.add(len(part))

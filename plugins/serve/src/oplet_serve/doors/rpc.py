@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
 from collections.abc import AsyncIterator, Awaitable
@@ -26,7 +27,7 @@ from oplet_serve.doors.wire import check_message, model_of
 from oplet_serve.refusals import NO_MEMORY, Refusal, check_count, grpc_status, refusal_of
 from oplet_serve.runtime import ArrayRequest
 from oplet_serve.state.sequences import PARAMETERS
-from oplet_serve.values.slices import SMALL, portions
+from oplet_serve.values.slices import SMALL, SMALL_FIRST, portions
 from oplet_serve.values.tensors import MOST_DIMENSIONS, Scalars, as_raw, datatype_is_half, nbytes_of
 
 __all__ = ["RpcServer"]
@@ -128,7 +129,8 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
     async def _infer(self, data: bytes) -> Any:
         with self._bodies.share() as share:
             share.add(len(data))
-            return await self._inferred(data)
+            with SMALL_FIRST if len(data) <= SMALL else contextlib.nullcontext():
+                return await self._inferred(data)
 
     async def _inferred(self, data: bytes) -> Any:
         large = len(data) > SMALL
@@ -329,7 +331,7 @@ class RpcServer:
         self._server = grpc.aio.server(
             interceptors=[_Receiving(self._bounds.idle_seconds), PromServerInterceptor(enable_handling_time_histogram=True)],
             options=[
-                ("grpc.max_receive_message_length", self._bounds.max_request_bytes),
+                ("grpc.max_receive_message_length", min(self._bounds.max_message_bytes, self._bounds.max_request_bytes)),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),
                 ("grpc.max_connection_idle_ms", round(self._bounds.idle_seconds * 1000)),

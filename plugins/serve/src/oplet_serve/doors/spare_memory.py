@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
 import os
 from collections.abc import Callable
 
@@ -11,6 +12,8 @@ __all__ = ["give_back_memory"]
 
 #: Seconds between two looks, the most of them when a look gained nothing, and the bytes by which the process must be larger than it was.
 _EVERY, _SELDOM, _GROWN = 2.0, 8.0, 32 << 20
+#: Looks that are put off, one after the other, while the server is busy.
+_PUT_OFF = 10
 
 
 def _trim() -> Callable[[int], int] | None:
@@ -26,19 +29,29 @@ def _resident() -> int:
         return int(told.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-async def give_back_memory() -> None:
+async def give_back_memory(is_busy: Callable[[], bool] = lambda: False) -> None:
     """Check every few seconds whether the process's memory has grown, and return unused memory to the system (malloc_trim); loop
     forever, or return at once where the C library cannot do so.
 
     Memory in use by requests cannot be returned, so a process that is still large is checked again later.
+
+    Args:
+        is_busy: whether large requests are in progress: malloc_trim stops all threads from allocating for some time, so that it runs
+            seldom then.
     """
     trim = _trim()
+    gc.collect()
+    gc.freeze()
     least = 0 if trim is None else _resident()
-    pause = _EVERY
+    pause, put_off = _EVERY, 0
     while trim is not None:
         await asyncio.sleep(pause)
+        put_off = put_off + 1 if put_off < _PUT_OFF and is_busy() else 0
+        if put_off:
+            continue
         found = _resident()
         if found > least + _GROWN:
+            gc.collect()  # what refers to itself; all that was there at the start is frozen, so that it takes a few milliseconds
             await asyncio.to_thread(trim, 0)
             pause = _EVERY if _resident() < found - _GROWN // 4 else min(2 * pause, _SELDOM)
         else:

@@ -125,6 +125,8 @@ class WorkerThreads:
             if abandoned is not None and not running.done():
                 then.append(abandoned())
             raise
+        finally:
+            del running  # has what the function raised, whose traceback has this frame, and all that the callers hold
 
     def close(self) -> None:
         """Accept no more work; running work finishes."""

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 
 from oplet.errors import TensorError
-from oplet_serve.values.slices import SLICE, occurrences, without
+from oplet_serve.values.slices import SLICE, SMALL_FIRST, occurrences, slice_starts, without
 
 __all__ = ["JsonElements", "flattened"]
 
@@ -88,7 +88,7 @@ class JsonElements:
     def _is_beside(self) -> bool:
         """Return whether an element stands beside a list with no comma between them."""
         last = b""
-        for start in range(0, len(self.plain), SLICE):
+        for start in slice_starts(len(self.plain), SLICE):
             piece = last + self.plain[start : start + SLICE].translate(None, _SPACE)
             if _BESIDE.search(piece):
                 return True
@@ -99,6 +99,7 @@ class JsonElements:
         """Cut the text at commas into flat lists."""
         start, end = 1, len(self.text) - 1
         while start < end:
+            SMALL_FIRST.give_way()
             cut = self.plain.find(b",", start + _PORTION, end)
             cut = end if cut < 0 else cut
             portion = self.text[start:cut]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import LimitError, ModelError, TensorError
 from oplet_serve.values.elements import JsonElements, flattened
-from oplet_serve.values.slices import ELEMENTS, SMALL
+from oplet_serve.values.slices import ELEMENTS, SMALL, slice_starts
 
 __all__ = [
     "MOST_DIMENSIONS",
@@ -141,7 +141,7 @@ def read_tensor(
             raise TensorError(f"{where}: {len(data)} elements were given, but the shape {list(sizes)} has {count}.")
         values = iter(data.values)
         given = np.empty(count, data.dtype)
-        for start in range(0, count, ELEMENTS):
+        for start in slice_starts(count, ELEMENTS):
             size = min(ELEMENTS, count - start)
             given[start : start + size] = np.fromiter(itertools.islice(values, size), data.dtype, size)
         array = _cast(where, spec, given)

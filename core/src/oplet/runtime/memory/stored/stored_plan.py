@@ -302,12 +302,16 @@ class StoredPlan:
             tensor.set_loader(load)
 
     def undo(self, subgraph: Subgraph) -> None:
-        """Remove the plan's shapes, types and memory from the subgraph's tensors, which is no longer prepared then."""
+        """Remove the plan's shapes, types and memory from the subgraph's tensors, which is no longer prepared then.
+
+        Tensors that had memory get their own, as after any other preparation: values may be set before the next one succeeds.
+        """
         subgraph.absorption.end()
         subgraph.restore_order()
         for tensor in subgraph.tensors:
             if tensor.allocation is not _CONSTANT:
-                tensor.set_memory(None)
+                had = tensor.has_data and not tensor.is_constant
+                tensor.set_memory(np.zeros(tensor.data.shape, tensor.dtype) if had else None)
                 tensor.set_loader(None)
         for tensor, shape, type, allocation in self._before:
             tensor.shape, tensor.allocation = shape, allocation

@@ -91,6 +91,7 @@ def make_payload(
         BuildError: a model cannot be included, or an installed package lacks a module that is needed.
     """
     name = cut.name.replace("_", "-")
+    taken_along = _named(models) if with_models else {}
     reads_options = any_custom_options or any(b"flatbuffers" in text for text in cut.files.values())
     kernels = {path: _with_vendored(path, text) for path, text in cut.files.items()}
     core = cut_core(
@@ -109,7 +110,7 @@ def make_payload(
         version=version,
         core=core,
         kernels=kernels,
-        models=_named(models) if with_models else {},
+        models=taken_along,
         requires=_requires(cut, models, sources["oplet-core"]),
         sources=tuple(_with_licence(source, sources["oplet-core"]) for source in sources.values()),
     )
