@@ -70,7 +70,7 @@ def _answers(who: str, first: int, count: int, folder: Path) -> list[list[Outcom
     path = folder / "answers"
     environment = {**os.environ, "OPLET_CACHE_DIR": str(folder), "OPLET_PLANS": ""}
     command = [sys.executable, "-m", "tests.random_graphs.elsewhere", "--child", who, str(first), str(count), str(path)]
-    subprocess.run(command, cwd=ROOT, env=environment, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ended = subprocess.run(command, cwd=ROOT, env=environment, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     found = []
     with open(path, "rb") as file:
         while len(found) < count:
@@ -78,6 +78,8 @@ def _answers(who: str, first: int, count: int, folder: Path) -> list[list[Outcom
                 found.append(pickle.load(file))
             except EOFError:
                 break
+    if len(found) < count and not ended.returncode:
+        raise RuntimeError(f"The process of {who} ended after {len(found)} of {count} graphs as if it had done them all.")
     return found
 
 

@@ -34,7 +34,6 @@ def new_op(
     json: Json = False,
 ) -> None:
     """Write a package that brings an op in C++, which `pip install .` compiles, with tests that pass at once."""
-    from oplet.toolkit import install_first
     from oplet_native_ops.commands.scaffold import new_op
 
     folder = new_op(name, directory, license=license, package=package)
@@ -48,8 +47,7 @@ def new_op(
     typer.echo(
         f"\nIt is a draft, which runs no model: once the library computes what {name} means, set FINISHED = True in {draft}.\n"
     )
-    first = install_first("oplet-testing", "oplet-native-ops")
-    typer.echo(f'{first}cd {shlex.quote(str(folder))} && pip install -e ".[test]" && pytest')
+    typer.echo(f'cd {shlex.quote(str(folder))} && pip install -e ".[test]" && pytest')
 
 
 @app.command(short_help="Print the options to compile operators with.")
