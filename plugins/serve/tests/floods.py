@@ -116,17 +116,17 @@ def _repeated(number: int) -> bytes:
 
 
 RPC: dict[str, Flood] = {
-    "inputs": ("floor", lambda: _repeated(5), 400, "a message of more than"),
-    "outputs": ("floor", lambda: _repeated(6), 400, "a message of more than"),
-    "raw contents": ("floor", lambda: _repeated(7), 400, "a message of more than"),
-    "parameters": ("floor", lambda: _repeated(4), 400, "a message of more than"),
+    "inputs": ("floor", lambda: _repeated(5), 400, "a message has more than"),
+    "outputs": ("floor", lambda: _repeated(6), 400, "a message has more than"),
+    "raw contents": ("floor", lambda: _repeated(7), 400, "a message has more than"),
+    "parameters": ("floor", lambda: _repeated(4), 400, "a message has more than"),
     "a thousand inputs": (
         "floor",
         lambda: pb.ModelInferRequest(model_name="floor").SerializeToString() + _field(5, b"") * 1000,
         400,
         "has 1000 inputs, and the model has 1",
     ),
-    "parameters of an input": ("floor", lambda: _message("floor", *[(4, b"")] * 6_000_000), 400, "a message of more than"),
+    "parameters of an input": ("floor", lambda: _message("floor", *[(4, b"")] * 6_000_000), 400, "a message has more than"),
     "sizes": ("floor", lambda: _message("floor", (3, b"\1" * 30_000_000)), 400, "more than 32 sizes"),
     "texts": (
         "text",
