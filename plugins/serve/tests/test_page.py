@@ -40,7 +40,7 @@ def test_the_page_s_defaults_are_those_of_the_command_and_the_runtime() -> None:
     rows = {
         name: float(value.replace(",", "")) for name, value in re.findall(r"^\| `--([\w-]+)` \| ([\d,]+) \|", PAGE, re.MULTILINE)
     }
-    assert len(rows) == 12
+    assert len(rows) == 13
     defaults = {option.opts[0].removeprefix("--"): option.default for option in parser().params}
     settings = {field.name.replace("_", "-"): field.default for kind in (Bounds, Options) for field in fields(kind)}
     for name, value in rows.items():
