@@ -47,6 +47,8 @@ NAMES = {
     ("new-delegate", "name"),
     ("new-op", "--license"),
     ("new-delegate", "--license"),
+    ("new-op", "--package"),
+    ("new-delegate", "--package"),
     ("build", "--name"),
 }
 

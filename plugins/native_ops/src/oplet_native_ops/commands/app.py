@@ -45,7 +45,7 @@ def new_op(
         typer.echo(file)
     [draft] = folder.glob("src/*/__init__.py")
     typer.echo(
-        f"\nIt is a draft, which runs no model: once the library computes what {name} means, set FINISHED = True in {draft}.\n"
+        f"\nIt is a draft that runs no model. Once the library computes what {name} means, set\nFINISHED = True in {draft}.\n"
     )
     typer.echo(f'cd {shlex.quote(str(folder))} && pip install -e ".[test]" && pytest')
 
