@@ -18,6 +18,7 @@ from oplet_tools.metadata.anchored import (
     ObjectDetectorOptions,
     SsdAnchorsOptions,
     TensorsDecodingOptions,
+    apart,
 )
 from oplet_tools.metadata.tables import (
     AssociatedFile,
@@ -146,3 +147,9 @@ def test_metadata_that_do_not_fit_are_told_and_no_objects_shown(
     assert ran.code == 0
     assert words in ran.err
     assert "objects" not in json.loads(ran.out)
+
+
+def test_of_very_many_boxes_the_best_thousand_stay() -> None:
+    left = np.arange(3000.0) * 2
+    boxes = np.stack([left, left, left + 1, left + 1], 1)
+    assert apart(boxes) == list(range(1000))

@@ -25,6 +25,8 @@ __all__ = ["NAME", "Anchored", "AnchoredBoxes", "anchored_in"]
 NAME = "DETECTOR_METADATA"
 #: The largest overlap of two boxes that both stay: what MediaPipe's ObjectDetector keeps, measured, as no option of it has it.
 MOST_SHARED = 0.3
+#: The most boxes that stay: each is compared with all that are left, of which a stranger's model may have millions.
+MOST_KEPT = 1000
 Array = NDArray[Any]
 
 
@@ -118,12 +120,14 @@ class Anchored(NamedTuple):
 
 
 def apart(boxes: Array) -> list[int]:
-    """Return the places of boxes, the best first, that do not overlap too much with a better one that stays, whatever their classes."""
+    """Return the indices of boxes, sorted best first, that do not overlap too much with a better one that stays, whatever their classes;
+    the first 1,000.
+    """
     order = np.arange(len(boxes))
     kept: list[int] = []
     with np.errstate(all="ignore"):
         areas = np.prod(boxes[:, 2:] - boxes[:, :2], 1)
-        while order.size:
+        while order.size and len(kept) < MOST_KEPT:
             best, order = int(order[0]), order[1:]
             kept.append(best)
             sides = np.minimum(boxes[best, 2:], boxes[order, 2:]) - np.maximum(boxes[best, :2], boxes[order, :2])
