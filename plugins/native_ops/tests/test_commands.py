@@ -102,9 +102,9 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("new")
     ran = oplet("native", "new-op", "MyTwice", cwd=folder)
     assert not ran.returncode, ran.stderr
-    draft, _, last = ran.stdout.splitlines()[-3:]
-    assert draft.startswith("It is a draft, which runs no model")
-    assert "FINISHED = True in oplet-my-twice-op/src/oplet_my_twice_op/__init__.py" in draft
+    draft, finished, _, last = ran.stdout.splitlines()[-4:]
+    assert draft.startswith("It is a draft that runs no model.")
+    assert finished == "FINISHED = True in oplet-my-twice-op/src/oplet_my_twice_op/__init__.py."
     assert last == 'cd oplet-my-twice-op && pip install -e ".[test]" && pytest'
     made, site = folder / "oplet-my-twice-op", folder / "site"
     # What pip would install first is here.
