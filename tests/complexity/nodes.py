@@ -361,6 +361,11 @@ def check(chosen: Iterable[Node], say: Callable[[str], None] = lambda line: None
                 slow = child.run(Request(data, Feed(), 2.0))
                 what = offence(slow)
                 answer = slow if what else answer
+            if (
+                what == "memory"
+            ):  # again: what the allocator keeps of the models before, and BLAS of its first product, is no node's
+                answer = child.run(Request(data, Feed(), _QUICK))
+                what = offence(answer, _QUICK)
             if what == "warned":
                 what = ""
             if what:
