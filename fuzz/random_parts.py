@@ -8,7 +8,7 @@ import numpy as np
 
 from fuzz import edge_values
 from fuzz.choices import Choices
-from oplet.model.save.sizes import bytes_needed
+from oplet.ops.strings import bytes_needed
 from oplet.schema import tables
 from oplet.schema.enums import TensorType
 from oplet.schema.table import Field, Table

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from oplet.builder import pack_flexbuffer
-from oplet.model.save.sizes import bytes_needed
+from oplet.ops.strings import bytes_needed
 from oplet.ops.tensor import numpy_dtype
 from oplet.schema import tables
 from oplet.schema.decode import decode

@@ -9,7 +9,7 @@ from tests.complexity.custom_seeds import custom_seeds
 from tests.complexity.knobs import knobs_of
 
 from oplet import MutableOpResolver
-from oplet.ops.serving.entry import op_label
+from oplet.ops.serving.registration import op_label
 from oplet_builtin_ops import register_ops as builtin_ops
 from oplet_coral_ops import register_ops as coral_ops
 from oplet_larq_ops import register_ops as larq_ops

@@ -86,7 +86,7 @@ def test_the_heaviest_models_of_every_operator_stay_within_the_limits(third: int
 def test_the_heaviest_models_stay_within_the_limits_with_compiled_kernels() -> None:
     pytest.importorskip("oplet_compiled_ops")
     from oplet import MutableOpResolver
-    from oplet.ops.serving.entry import op_label
+    from oplet.ops.serving.registration import op_label
     from oplet_compiled_ops import register_ops
 
     resolver = MutableOpResolver()

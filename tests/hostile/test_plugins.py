@@ -13,7 +13,7 @@ import pytest
 
 from oplet import Context, Interpreter, MutableOpResolver, Node, PluginManager, Registration
 from oplet.errors import OpletError, ResolverError
-from oplet.ops.serving.registration import Provenance
+from oplet.ops.serving.provenance import Provenance
 from oplet_testing import elementwise, invoke
 from oplet_testing.distributions import fake_distribution, installed
 from oplet_testing.graphs import Graph, Op, graph_model

@@ -17,7 +17,7 @@ import pytest
 
 from oplet import Interpreter, Limits, ModelBuilder, MutableOpResolver, Registration, decline
 from oplet.errors import StateError, TensorError
-from oplet.model.files import mapping
+from oplet.model import reading
 from oplet.plugins.manager import PluginManager
 from oplet.runtime.memory import remembered
 
@@ -47,7 +47,7 @@ def model(seed: int = 0, *, variable: bool = False, rows: int = 3) -> bytes:
 @pytest.fixture(autouse=True)
 def no_plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Files count as settled, however new they are, and no plan is left from or to other tests."""
-    monkeypatch.setattr(mapping, "_is_settled", lambda status: True)
+    monkeypatch.setattr(reading, "_is_settled", lambda status: True)
     gc.collect()  # interpreters of other tests that are still in cycles would leave theirs later
     remembered.forget_plans()
     yield

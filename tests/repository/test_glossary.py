@@ -104,7 +104,7 @@ def test_every_term_stands_in_its_module_and_is_used() -> None:
         ("| thunk | x | `oplet.ops.nod` |", "'thunk' is defined in oplet.ops.nod, which does not exist"),
         ("| quokka | x | `oplet.ops.node` |", "'quokka' does not stand in oplet.ops.node"),
         (
-            "| thunk | x | `oplet.ops.node` |\n| arena | x | `oplet.runtime.memory.arena_planner` |",
+            "| thunk | x | `oplet.ops.node` |\n| arena | x | `oplet.runtime.memory.arrays` |",
             "the terms are not in the order",
         ),
     ],

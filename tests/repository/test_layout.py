@@ -26,7 +26,6 @@ TOWER = (
     "records",
     "errors",
     "installed",
-    "hookimpl",
     "schema",
     "ops",
     "kernels",

@@ -28,7 +28,7 @@ NAMES = """
 """
 #: Names of `oplet` that were taken back, as no package used them, and where they still are; "" for those that are no more.
 GONE = {
-    "CustomPrefix": "oplet.ops.custom_prefix",
+    "CustomPrefix": "oplet.ops.serving.provenance",
     "InterpreterWithCustomOps": "oplet.interpreter",
     "SignatureRunner": "oplet.interpreter",
     "ensure_eq": "",

@@ -115,7 +115,7 @@ def test_only_one_module_writes_files() -> None:
     assert found.pop(str(ROOT / "plugins/tools/src/oplet_tools/running/many/keeping/appending.py"))
     for path in (
         "oplet/model/files/regular_files.py",
-        "oplet/model/files/mapping.py",
+        "oplet/model/reading.py",
     ):  # they open for reading, without waiting for a pipe
         assert all(call.startswith("os.open(") for call in found.pop(path))
         assert not re.search("O_(WRONLY|RDWR|CREAT|TRUNC|APPEND)", (CORE.parent / path).read_text())

@@ -223,7 +223,7 @@ def test_options_reach_the_delegate_as_strings() -> None:
 
 
 def test_an_unknown_or_ambiguous_name_is_refused_with_what_there_is() -> None:
-    from oplet.ops.serving.registration import Provenance
+    from oplet.ops.serving.provenance import Provenance
 
     registry = DelegateRegistry()
     with pytest.raises(DelegateError, match=r"Failed to load delegate from nope: .* \(known: none\)"):

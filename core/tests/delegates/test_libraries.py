@@ -11,7 +11,7 @@ import pytest
 from oplet import Delegate, DelegateRegistry, PluginManager
 from oplet.delegates.registry import is_library
 from oplet.errors import DelegateError, DelegateLoadError, PluginError
-from oplet.ops.serving.registration import Provenance
+from oplet.ops.serving.provenance import Provenance
 from oplet.plugins.install_commands import install_command
 from oplet_testing.distributions import fake_distribution, installed
 

@@ -34,9 +34,8 @@ from oplet.builder import (
 from oplet.errors import ModelError
 from oplet.model.model import Model
 from oplet.model.verify.verifier import verify
-from oplet.runtime.limits import Limits
 from oplet.runtime.loading import load_tensors
-from oplet.runtime.memory.accounting import MemoryAccount
+from oplet.runtime.memory.accounting import Limits, MemoryAccount
 from oplet.schema import tables
 from oplet.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions, SubOptions
 from oplet.schema.stablehlo_options import StablehloSliceOptions

@@ -9,7 +9,7 @@ import pytest
 
 from oplet import BuiltinOperator, MutableOpResolver, Registration
 from oplet.errors import ResolverError
-from oplet.ops.serving.registration import Provenance
+from oplet.ops.serving.provenance import Provenance
 from oplet.ops.serving.resolver import ChainOpResolver, OpResolver
 
 A = Registration(invoke=print)

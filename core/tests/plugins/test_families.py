@@ -10,7 +10,7 @@ from core.tests.chains import F32, answer
 
 from oplet import Interpreter, MutableOpResolver, Registration
 from oplet.errors import OpConflictError, PrepareError, ResolverError
-from oplet.ops.custom_prefix import CustomPrefix
+from oplet.ops.serving.provenance import CustomPrefix
 from oplet_testing import Spec, chain_graph, elementwise, graph_model
 
 BY_NAME = """

@@ -10,7 +10,7 @@ import pytest
 
 from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registration, charge, checkpoint
 from oplet.errors import CancelledError, DeadlineError, LimitError
-from oplet.ops.checkpoint import current_meter
+from oplet.ops.ensure import current_meter
 from oplet.runtime.threads import workers as runtime_workers
 from oplet.runtime.threads.blas import SINGLE_THREADED, KernelNumpySettings, SingleThreaded, find_openblas
 from oplet.runtime.threads.workers import Workers

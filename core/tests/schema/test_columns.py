@@ -12,9 +12,8 @@ from oplet.errors import ModelError
 from oplet.model.builders.model_builder import ModelBuilder
 from oplet.model.model import Model
 from oplet.model.verify.verifier import verify
-from oplet.runtime.limits import Limits
 from oplet.runtime.loading import load_nodes, load_tensors
-from oplet.runtime.memory.accounting import MemoryAccount
+from oplet.runtime.memory.accounting import Limits, MemoryAccount
 from oplet.schema import tables
 from oplet.schema.columns import LazyTables, as_lazy_tables
 from oplet.schema.decode import decode

@@ -161,7 +161,7 @@ class Plugins(PluginManager):
 
     def __init__(self, op, target=f"{__name__}:KERNEL"):
         super().__init__(entry_points=[])
-        from oplet.ops.serving.registration import Provenance
+        from oplet.ops.serving.provenance import Provenance
         from oplet.ops.serving.resolver import MutableOpResolver
 
         self.made = MutableOpResolver(Provenance("here", "", "", __name__))

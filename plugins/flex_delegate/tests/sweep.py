@@ -69,7 +69,7 @@ def _child(ops: list[str], cases: int, shared: str, first: int, seed: int) -> No
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     import tensorflow as tf
 
-    from oplet.ops.checkpoint import swap_meter
+    from oplet.ops.ensure import swap_meter
 
     tf.config.threading.set_intra_op_parallelism_threads(2)
     swap_meter(_Meter())

@@ -10,7 +10,7 @@ import pytest
 from plugins.text_ops.tests.meters import CountingMeter
 
 from oplet.errors import DeadlineError, LimitError
-from oplet.ops.checkpoint import swap_meter
+from oplet.ops.ensure import swap_meter
 from oplet_flex_ops.numerics import dense
 from oplet_flex_ops.numerics.dense import portions
 from oplet_flex_ops.numerics.matrices import solve_bands, solve_triangular

@@ -12,7 +12,7 @@ import pytest
 
 from oplet import Interpreter, ModelBuilder
 from oplet.errors import PrepareError
-from oplet.model.files import mapping
+from oplet.model import reading
 from oplet.plugins.manager import PluginManager
 from oplet.runtime.execution import folding
 
@@ -130,7 +130,7 @@ def test_a_constant_whose_computation_was_stopped_is_computed_at_the_next_readin
 def test_an_interpreter_that_takes_over_a_plan_reads_constants_that_were_let_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapping, "_is_settled", lambda status: True)
+    monkeypatch.setattr(reading, "_is_settled", lambda status: True)
     path = tmp_path / "model.tflite"
     path.write_bytes(layers())
     for _ in range(3):

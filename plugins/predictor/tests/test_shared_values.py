@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from oplet import Context, Interpreter, ModelBuilder, MutableOpResolver, Node, OpResolver, Registration
-from oplet.model.files import mapping
+from oplet.model import reading
 from oplet.plugins.manager import PluginManager
 from oplet.runtime.memory import remembered
 from oplet.schema.enums import Padding
@@ -72,7 +72,7 @@ def answer(interpreter: Interpreter) -> np.ndarray[Any, Any]:
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files count as settled, however new they are."""
-    monkeypatch.setattr(mapping, "_is_settled", lambda status: True)
+    monkeypatch.setattr(reading, "_is_settled", lambda status: True)
 
 
 @pytest.mark.parametrize("use_mmap", [True, False])
@@ -121,12 +121,12 @@ def test_a_file_that_was_written_anew_has_its_own_values(tmp_path: Path) -> None
 def test_a_file_that_was_just_written_shares_nothing_until_time_stamps_would_tell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mapping, "_is_settled", lambda status: False)
+    monkeypatch.setattr(reading, "_is_settled", lambda status: False)
     path = tmp_path / "model.tflite"
     path.write_bytes(layers(0))
     assert not same(opened(path), opened(path))
     first = opened(path)
-    monkeypatch.setattr(mapping, "_is_settled", lambda status: True)
+    monkeypatch.setattr(reading, "_is_settled", lambda status: True)
     second, third = opened(path), opened(path)
     assert not same(first, second)
     assert same(second, third)

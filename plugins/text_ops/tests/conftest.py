@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from plugins.text_ops.tests.meters import CountingMeter, Metered
 
-from oplet.ops.checkpoint import swap_meter
+from oplet.ops.ensure import swap_meter
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from typing import Any
 
 from oplet.delegates.delegate import Delegate
 from oplet.errors import DelegateError, DelegateLoadError, failures, text_of
-from oplet.ops.custom_prefix import matches
-from oplet.ops.serving.provenance import Provenance, import_registered
+from oplet.ops.serving.provenance import Provenance, import_registered, matches
 
 __all__ = ["HARDWARE", "DelegateEntry", "DelegateRegistry", "LibraryEntry", "is_library"]
 

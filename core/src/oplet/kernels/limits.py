@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from oplet.kernels.arrays import Array
-from oplet.ops.checkpoint import charge, checkpoint, current_meter, foresee
+from oplet.ops.ensure import charge, checkpoint, current_meter, foresee
 from oplet.ops.strings import held_nbytes
 
 __all__ = ["Kept", "foresee", "held_nbytes", "kept_array", "kept_copy", "listed", "paced"]

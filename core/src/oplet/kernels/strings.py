@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from oplet.ops.checkpoint import charge, checkpoint
+from oplet.ops.ensure import charge, checkpoint
 
 __all__ = ["STRING", "StringMeter", "make_strings"]
 

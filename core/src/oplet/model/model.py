@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from oplet.errors import LimitError, ModelError
-from oplet.model.files.mapping import MappedFile, ensure_not_truncated, map_file
-from oplet.model.reading import SCHEMA_VERSION, decoded
+from oplet.model.reading import SCHEMA_VERSION, MappedFile, decoded, ensure_not_truncated, map_file
 from oplet.ops.shared_values import SharedValues, values_of_bytes
 from oplet.schema import tables
 from oplet.schema.columns import LazyTables

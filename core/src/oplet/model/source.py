@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet.model.files.mapping import MappedFile
+from oplet.model.reading import MappedFile
 from oplet.schema import tables
 
 __all__ = ["Bytes", "ModelSource"]

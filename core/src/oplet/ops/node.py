@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from oplet.ops.checkpoint import charge
-from oplet.ops.ensure import EnsureError
+from oplet.ops.ensure import EnsureError, charge
 from oplet.ops.shared_values import Derived, NodeValues, Source, nbytes_of
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from oplet.ops.serving.entry import Op, op_label
+from oplet.ops.serving.registration import Op, op_label
 from oplet.plugins.custom_op_makers import maker_of
 from oplet.plugins.known_packages import NATIVE_OPS, known_delegate, known_distribution, package_origin
 from oplet.plugins.plugin import Plugin

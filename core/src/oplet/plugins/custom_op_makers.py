@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from oplet.ops.custom_prefix import matches
+from oplet.ops.serving.provenance import matches
 
 __all__ = ["Maker", "maker_of", "makers"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from oplet.delegates.registry import DelegateRegistry
@@ -18,7 +18,30 @@ if TYPE_CHECKING:
     from oplet.schema.enums import BuiltinOperator
     from oplet.versions.runtime_version import RuntimeVersions
 
-__all__ = ["hooks_of_pluggy", "plain_hooks"]
+__all__ = ["hookimpl", "hooks_of_pluggy", "plain_hooks"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@overload
+def hookimpl(function: Function) -> Function: ...
+@overload
+def hookimpl(function: None = None, **options: Any) -> Callable[[Function], Function]: ...
+def hookimpl(function: Any = None, **options: Any) -> Any:
+    """Mark a function as the implementation of the hook of its name. The mark is that of `pluggy.HookimplMarker("oplet")`, which
+    may be used as well, but pluggy is not imported here, as a process may run a model without calling any hook.
+
+    Args:
+        function: the function.
+        options: pluggy's: `optionalhook`, `specname`, `tryfirst`, `trylast`, `wrapper`.
+    """
+
+    def marked(function: Any) -> Any:
+        function.oplet_impl = options
+        return function
+
+    return marked if function is None else marked(function)
+
 
 #: The arguments of each hook.
 _HOOKS: dict[str, tuple[str, ...]] = {}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from oplet.ops.composite import Composite
-from oplet.ops.serving.entry import Op
+from oplet.ops.serving.provenance import Composite
+from oplet.ops.serving.registration import Op
 
 __all__ = [
     "BUILTIN_OPS",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
     from oplet.delegates.registry import DelegateEntry, DelegateRegistry
-    from oplet.ops.serving.entry import Op
+    from oplet.ops.serving.registration import Op
     from oplet.ops.serving.work import WorkTable
     from oplet.plugins.commands import CommandRegistry
     from oplet.plugins.merged_resolver import MergedResolver, PluginOps
@@ -151,7 +151,7 @@ class PluginManager:
         Raises:
             OpletError: no plugin opens such files, this one cannot be used, or a file that was added before serves an op of it.
         """
-        from oplet.ops.serving.entry import op_label
+        from oplet.ops.serving.registration import op_label
         from oplet.plugins.advice import no_opener
         from oplet.plugins.merged_resolver import PluginOps
 
@@ -362,7 +362,7 @@ def default_manager() -> PluginManager:
 
 def _op(op: Op | int) -> Op:
     """Return the resolver's key for an op; a built-in operator may be given by its name."""
-    from oplet.ops.serving.entry import op_key
+    from oplet.ops.serving.registration import op_key
 
     return BuiltinOperator[op] if isinstance(op, str) and op in BuiltinOperator.__members__ else op_key(op)
 
@@ -373,7 +373,7 @@ def _complaints(wanted: Preference, plugins: Sequence[Plugin]) -> Iterator[str]:
         yield f"names '{name}', and no plugin is called so"
     if not wanted.names and not wanted.by_op:
         return
-    from oplet.ops.serving.entry import op_label
+    from oplet.ops.serving.registration import op_label
 
     served = {plugin: {op_label(entry.op) for entry in plugin.ops.entries()} for plugin in plugins if plugin.ops is not None}
     everything = set().union(*served.values())

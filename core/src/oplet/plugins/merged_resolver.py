@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from oplet.errors import OpConflictError
-from oplet.ops.serving.entry import Op, ResolverEntry, op_key, op_label
-from oplet.ops.serving.registration import Provenance, Registration
+from oplet.ops.serving.provenance import Provenance
+from oplet.ops.serving.registration import Op, Registration, ResolverEntry, op_key, op_label
 from oplet.ops.serving.resolver import MutableOpResolver, OpResolver
 from oplet.plugins.selection import PREFER_VARIABLE, Preference, normalised
 from oplet.records import Row

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from importlib_metadata import EntryPoint
 
     from oplet.delegates.registry import DelegateRegistry
-    from oplet.ops.serving.entry import Op
+    from oplet.ops.serving.registration import Op
     from oplet.ops.serving.resolver import MutableOpResolver
     from oplet.ops.serving.work import WorkTable
     from oplet.plugins.commands import CommandRegistry
@@ -171,7 +171,7 @@ class Plugin:
         """Register the plugin's ops, once; it is imported if necessary."""
         if self.ops is None:
             # Imported late, here and below: a plan that is taken from disk resolves no ops.
-            from oplet.ops.serving.entry import op_label
+            from oplet.ops.serving.registration import op_label
             from oplet.ops.serving.resolver import MutableOpResolver
 
             self.ops = self._registered("register_ops", "resolver", lambda: MutableOpResolver(self.provenance))
@@ -273,7 +273,7 @@ class Plugin:
 
     def info(self) -> PluginInfo:
         """Return the information on the plugin that is known so far."""
-        from oplet.ops.serving.entry import op_label
+        from oplet.ops.serving.registration import op_label
 
         served: dict[Op, tuple[int, int]] = {}
         for entry in self.ops.entries() if self.ops else ():

@@ -203,6 +203,6 @@ class Preference(Row):
 
     def for_op(self, op: str) -> tuple[str, ...]:
         """Return the names of plugins to try for an op, in order."""
-        from oplet.ops.custom_prefix import matches  # imported late: a plan that is taken from disk resolves no ops
+        from oplet.ops.serving.provenance import matches  # imported late: a plan that is taken from disk resolves no ops
 
         return tuple(name for of, name in self.by_op if matches(of, op)) + self.names

@@ -18,8 +18,8 @@ from oplet.runtime.describe.descriptions import Descriptions, only_signature
 from oplet.runtime.execution.loaded_model import LoadedModel, stored_plans_of, verify_once
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session, resolver_of
-from oplet.runtime.limits import USUAL, Limits
 from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model
+from oplet.runtime.memory.accounting import USUAL, Limits
 from oplet.runtime.memory.buffer_handles import set_buffer_handle
 from oplet.runtime.memory.values import Variables, check_strict
 

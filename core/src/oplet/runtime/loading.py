@@ -15,10 +15,9 @@ import numpy as np
 from oplet.errors import ModelError, TensorError
 from oplet.model.model import Model
 from oplet.model.reachability import made_tensors, observable_tensors
-from oplet.model.save.sizes import ELEMENT_BITS, PACKED_BITS
 from oplet.ops.context import Node
 from oplet.ops.shared_values import NodeValues, SharedValues, address_of
-from oplet.ops.strings import read_strings, strings_nbytes
+from oplet.ops.strings import ELEMENT_BITS, PACKED_BITS, read_strings, strings_nbytes
 from oplet.ops.tensor import Allocation, Array, Quantization, Tensor, numpy_dtype
 from oplet.plugins.selection import selecting_environment
 from oplet.runtime.subgraph import Subgraph, provide_scratch, stated_signature

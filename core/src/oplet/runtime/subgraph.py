@@ -16,12 +16,11 @@ from oplet.errors import TensorError
 from oplet.model.reachability import made_tensors
 from oplet.ops.context import Node
 from oplet.ops.node import Thunk
-from oplet.ops.serving.absorbing import Absorption
-from oplet.ops.serving.joining import Touched, joined
+from oplet.ops.serving.joining import Absorption, Touched, joined
 from oplet.ops.shared_values import Derived
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.records import Row
-from oplet.runtime.memory.arena_planner import Lifetime
+from oplet.runtime.memory.arrays import Lifetime
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.texts import shown

@@ -31,7 +31,7 @@ from oplet.model.builders.operator_options import misspelt_operator, options_cla
 from oplet.model.builders.quantization import check_quantization, make_quantization
 from oplet.model.builders.sparsity import stored_values
 from oplet.model.save.packing import pack_constant, pack_flexbuffer
-from oplet.model.save.sizes import bytes_needed
+from oplet.ops.strings import bytes_needed
 from oplet.ops.tensor import tensor_type
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from oplet.errors import ModelError
-from oplet.model.files.mapping import MappedFile, map_file, open_regular
+from oplet.model.reading import MappedFile, map_file, open_regular
 from oplet.texts import shown
 
 __all__ = ["check_name", "locate", "missing_files", "open_external"]

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import ModelError, text_of
 from oplet.model.builders.arguments import one_of, takes
-from oplet.model.save.sizes import PACKED_BITS, bytes_needed
-from oplet.ops.strings import string_array
+from oplet.ops.strings import PACKED_BITS, bytes_needed, string_array
 from oplet.ops.tensor import numpy_dtype
 from oplet.schema.enums import TensorType
 from oplet.texts import plain, shown

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet.errors import ModelError
-from oplet.model.save.sizes import values_in
+from oplet.ops.strings import values_in
 from oplet.schema.enums import DimensionType, TensorType
 from oplet.schema.table import Table
 from oplet.schema.tables import DimensionMetadata, SparsityParameters

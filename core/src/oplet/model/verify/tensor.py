@@ -12,9 +12,8 @@ import numpy as np
 
 from oplet.errors import ModelError
 from oplet.model.model import Model
-from oplet.model.save.sizes import ELEMENT_BITS, LARGEST, MAX_RANK, bytes_needed
 from oplet.ops.shared_values import Array
-from oplet.ops.strings import string_offsets
+from oplet.ops.strings import ELEMENT_BITS, LARGEST, MAX_RANK, bytes_needed, string_offsets
 from oplet.schema import tables
 from oplet.schema.columns import Columns, LazyTables, Vectors
 from oplet.schema.enums import TensorType

@@ -7,14 +7,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from oplet.errors import ResolverError
-from oplet.ops.composite import Composite
-from oplet.ops.custom_prefix import CustomPrefix
-from oplet.ops.serving.entry import Op, ResolverEntry, check_methods, op_key, op_label
-from oplet.ops.serving.registration import Provenance, Registration
+from oplet.ops.serving.provenance import Composite, CustomPrefix, Provenance
+from oplet.ops.serving.registration import Op, Registration, ResolverEntry, check_methods, op_key, op_label
 from oplet.schema.enums import BuiltinOperator
 
 if TYPE_CHECKING:
-    from oplet.ops.serving.type_limits import TypeLimit
+    from oplet.ops.serving.registration import TypeLimit
 
 __all__ = ["ChainOpResolver", "MutableOpResolver", "OpResolver"]
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from oplet.errors import PluginError, failures
-from oplet.ops.composite import Composite
 from oplet.ops.node import Node
+from oplet.ops.serving.provenance import Composite
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator
 

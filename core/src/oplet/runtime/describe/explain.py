@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from oplet.ops.composite import Composite
 from oplet.ops.context import Node
+from oplet.ops.serving.provenance import Composite
 from oplet.ops.serving.resolver import OpResolver
 from oplet.schema.enums import BuiltinOperator
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
-    from oplet.ops.serving.entry import Op
+    from oplet.ops.serving.registration import Op
     from oplet.runtime.subgraph import Subgraph
 
 __all__ = ["CLAIMED", "NodeReport", "explain_nodes"]

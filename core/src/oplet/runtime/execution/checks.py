@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 
 from oplet.errors import PluginError
-from oplet.model.save.sizes import MAX_RANK
 from oplet.ops.context import EnsureError, Node, ensure
 from oplet.ops.node import Thunk
+from oplet.ops.strings import MAX_RANK
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.schema.enums import BuiltinOperator

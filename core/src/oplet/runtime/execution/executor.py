@@ -13,12 +13,11 @@ import numpy as np
 
 from oplet.errors import StateError
 from oplet.ops.node import Thunk
-from oplet.ops.serving.absorbing import UnforeseenShapeError
-from oplet.ops.serving.joining import RunAnew
+from oplet.ops.serving.joining import RunAnew, UnforeseenShapeError
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor
+from oplet.runtime.execution.binding import run_joined, run_segment
 from oplet.runtime.execution.checks import checked_shape
 from oplet.runtime.execution.kernel_context import KernelContext
-from oplet.runtime.execution.segment_run import run_joined, run_segment
 from oplet.runtime.execution.session import Session
 from oplet.runtime.memory.buffer_handles import free_handles, with_readable_inputs
 from oplet.runtime.memory.remembered import free_origin

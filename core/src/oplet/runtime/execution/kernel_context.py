@@ -14,7 +14,7 @@ from oplet.ops.node import Thunk
 from oplet.ops.tensor import Allocation, Array, Tensor, TensorBuilder, tensor_type
 from oplet.runtime.execution.checks import checked_shape, ensure_temporary
 from oplet.runtime.execution.session import Session
-from oplet.runtime.memory.letting_go import let_go
+from oplet.runtime.memory.values import let_go
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import TensorType
 

@@ -15,9 +15,9 @@ from oplet.ops.tensor import Allocation
 from oplet.runtime.execution.executor import Executor
 from oplet.runtime.loading import load_subgraph
 from oplet.runtime.memory.accounting import MemoryAccount
-from oplet.runtime.memory.letting_go import weakly
 from oplet.runtime.memory.remembered import remember_plan, take_plan
 from oplet.runtime.memory.stored import stores_plans
+from oplet.runtime.memory.values import weakly
 from oplet.runtime.threads.blas import KernelNumpySettings
 from oplet.texts import LONGEST, plain
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from oplet.model.model import Model
-    from oplet.ops.serving.entry import Op
+    from oplet.ops.serving.registration import Op
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.execution.session import Session
     from oplet.runtime.memory.stored.stored_plan import StoredPlans
@@ -89,8 +89,10 @@ class LoadedModel:
 
     def _resolve(self) -> None:
         """Find each node's registration (its kernel), and initialize it."""
-        from oplet.runtime.execution.fallback import initialize  # imported late, both: a plan from disk needs neither
-        from oplet.runtime.resolving import resolve_subgraphs
+        from oplet.runtime.resolving import (
+            initialize,  # imported late, both: a plan from disk needs neither
+            resolve_subgraphs,
+        )
 
         model = self.session.model
         resolve_subgraphs(self.subgraphs, model.lazy_root, self.session.resolver, self.advice, model.name)

@@ -11,8 +11,8 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, Protocol
 
 from oplet.errors import CancelledError, DeadlineError, LimitError, StateError
-from oplet.ops.checkpoint import Meter, swap_meter
 from oplet.ops.context import EnsureError, Node
+from oplet.ops.ensure import Meter, swap_meter
 from oplet.runtime.memory.accounting import MemoryAccount
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from oplet.ops.tensor import Shape
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.describe.profiler import Profiler
-    from oplet.runtime.limits import Limits
+    from oplet.runtime.memory.accounting import Limits
     from oplet.runtime.subgraph import Subgraph
     from oplet.runtime.threads.workers import Workers
     from oplet.schema.enums import TensorType

@@ -10,8 +10,7 @@ from oplet.errors import InvokeError, OpletError, failures
 from oplet.ops.callee import Callee
 from oplet.ops.context import Node, ensure
 from oplet.ops.node import Thunk
-from oplet.ops.serving.absorbing import UnforeseenShapeError
-from oplet.ops.serving.joining import LONGEST, Loop, Rounds, looped
+from oplet.ops.serving.joining import LONGEST, Loop, Rounds, UnforeseenShapeError, looped
 from oplet.ops.tensor import Shape
 from oplet.runtime.describe.node_errors import node_error
 from oplet.runtime.execution.session import Session

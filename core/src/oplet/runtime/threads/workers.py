@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from oplet.ops.checkpoint import Meter, current_meter, swap_meter
+from oplet.ops.ensure import Meter, current_meter, swap_meter
 from oplet.ops.node import Thunk
 from oplet.runtime.threads.blas import apply_numpy_settings
 

@@ -274,7 +274,7 @@ def _oplet_names(tree: ast.Module) -> Iterator[str]:
 
 
 def _homes(module: str, tree: ast.Module) -> dict[str, str]:
-    """Return the defining modules of public names by `_HOMES` in a module's source: {"oplet.Limits": "oplet.runtime.limits"}."""
+    """Return the defining modules of public names by `_HOMES` in a module's source: {"oplet.Limits": "oplet.runtime.memory.accounting"}."""
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "_HOMES":
             return {f"{module}.{name}": home for name, home in ast.literal_eval(node.value).items()}
