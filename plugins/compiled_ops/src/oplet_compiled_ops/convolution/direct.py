@@ -19,7 +19,8 @@ from oplet.kernels.activations import CLAMPS, float_activation_range
 from oplet.kernels.windows import Axis
 from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.kit.layers import HybridLayer, QuantizedLayer
+from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 from oplet_compiled_ops.convolution.row_quantization import QUANTIZE_ROWS, quantization_of
 from oplet_compiled_ops.elementwise.fixed_point import scaled, scaling_table
 from oplet_compiled_ops.library.kernels import Kernel, family

@@ -13,7 +13,8 @@ import numpy as np
 from oplet import Context, Node, TensorType, charge, decline
 from oplet.kernels.activations import CLAMPS, float_activation_range
 from oplet.kernels.windows import Windows2D
-from oplet_builtin_ops.kit.layers import HybridLayer, block_scales
+from oplet_builtin_ops.layers.blocks import block_scales
+from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_compiled_ops.convolution import PAD_BATCHES, SCALED_ROWS, scaled_kernel
 from oplet_compiled_ops.convolution.products import BLOCK_BYTES, Layout, layout_of, panel_vectors, panels_of
 from oplet_compiled_ops.convolution.row_quantization import FACTORS, QUANTIZE_BYTES, ROWS_TO_FLOATS, quantization_of

@@ -18,7 +18,7 @@ from oplet_compiled_ops.library.memory import Array, aligned, padded_rows
 from oplet_compiled_ops.library.rounding import AWAY, CLAMPED, FLOOR, NEAREST, NEAREST_ABOVE
 
 if TYPE_CHECKING:
-    from oplet_builtin_ops.kit.layers import QuantizedLayer
+    from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 
 __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
 

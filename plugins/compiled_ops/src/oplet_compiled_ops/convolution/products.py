@@ -25,7 +25,7 @@ from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each, grid
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 
 if TYPE_CHECKING:
-    from oplet_builtin_ops.kit.layers import QuantizedLayer
+    from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 
 __all__ = ["Layout", "layout_of", "panel_vectors", "panels_of", "plan_quantized_tiles", "plan_stamps", "plan_tiles"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet_builtin_ops.kit.layers import HybridLayer
+from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import emitted, inlined
 

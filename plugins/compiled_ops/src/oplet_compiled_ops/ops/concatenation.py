@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Tensor, UnforeseenShapeError, decline
-from oplet_builtin_ops.kit.joining import JoinedSlices
 from oplet_builtin_ops.ops.concatenation import REGISTRATION as BUILTIN
+from oplet_builtin_ops.shaping.joined_slices import JoinedSlices
 from oplet_compiled_ops.library.memory import Array, Pointers, address
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.selecting import JOIN_SLICES

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.windows import Axis
 from oplet.schema.options import Conv2DOptions
-from oplet_builtin_ops.kit.convolutions import check_convolution
+from oplet_builtin_ops.layers.checked_convolution import check_convolution
 from oplet_builtin_ops.ops.conv_2d import REGISTRATION as BUILTIN
 from oplet_compiled_ops.convolution.output_stage import float_finishing
 from oplet_compiled_ops.convolution.products import plan_quantized_tiles, plan_tiles
 from oplet_compiled_ops.overriding import Bind, override
 
 if TYPE_CHECKING:
-    from oplet_builtin_ops.kit.convolutions import Convolution
-    from oplet_builtin_ops.kit.layers import HybridLayer, QuantizedLayer
+    from oplet_builtin_ops.layers.checked_convolution import Convolution
+    from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+    from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
     from oplet_compiled_ops.convolution.direct import Geometry
 
 
@@ -49,7 +50,7 @@ def _plan_floats(context: Context, node: Node, convolution: Convolution) -> Bind
 def _plan_others(context: Context, node: Node, convolution: Convolution, layer: QuantizedLayer | HybridLayer) -> Bind:
     """Plan a hybrid layer, or one of several groups."""
     # Imported here, as many models have none of them.
-    from oplet_builtin_ops.kit.layers import HybridLayer
+    from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
     from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer
 
     geometry = _geometry(convolution)

@@ -10,7 +10,7 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, TensorType, decline, ensure
 from oplet.kernels.windows import Windows2D
 from oplet.schema.options import DepthwiseConv2DOptions
-from oplet_builtin_ops.kit.depthwise import check_depthwise
+from oplet_builtin_ops.layers.checked_depthwise import check_depthwise
 from oplet_builtin_ops.ops.depthwise_conv_2d import REGISTRATION as BUILTIN
 from oplet_compiled_ops.convolution.depthwise import plan_depthwise
 from oplet_compiled_ops.convolution.edges import absorbed_border, border_to_absorb

@@ -7,8 +7,8 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
-from oplet_builtin_ops.kit.embeddings import ensure_row, is_plain, row_scales
 from oplet_builtin_ops.ops.embedding_lookup import REGISTRATION as BUILTIN
+from oplet_builtin_ops.ops.embedding_lookup import ensure_row, is_plain, row_scales
 from oplet_compiled_ops.library.memory import Array, address
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.selecting import DEQUANTIZE_ROWS, gather_kernel

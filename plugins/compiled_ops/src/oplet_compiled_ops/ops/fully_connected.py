@@ -11,14 +11,14 @@ from oplet.kernels.activations import CLAMPS
 from oplet.kernels.windows import Axis, Windows2D
 from oplet.schema.enums import FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
-from oplet_builtin_ops.kit.rows import check_rows
+from oplet_builtin_ops.layers.checked_rows import check_rows
 from oplet_builtin_ops.ops.fully_connected import REGISTRATION as BUILTIN
 from oplet_compiled_ops.convolution.output_stage import float_finishing
 from oplet_compiled_ops.convolution.products import plan_quantized_tiles, plan_tiles
 from oplet_compiled_ops.overriding import Bind, override
 
 if TYPE_CHECKING:
-    from oplet_builtin_ops.kit.layers import HybridLayer
+    from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 
 #: The most weights of a layer of one row of floats.
 _LARGEST_OF_ONE = 1 << 22

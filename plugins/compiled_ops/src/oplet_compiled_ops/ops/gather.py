@@ -9,8 +9,8 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, decline
 from oplet.kernels.axes import resolve_axis
 from oplet.schema.options import GatherOptions
-from oplet_builtin_ops.kit.bounds import refuse_position
 from oplet_builtin_ops.ops.gather import REGISTRATION as BUILTIN
+from oplet_builtin_ops.shaping.bounds import refuse_position
 from oplet_compiled_ops.library.memory import Array, address, flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.selecting import POSITIONS, gather_kernel

@@ -7,8 +7,8 @@ from math import prod
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
-from oplet_builtin_ops.kit.positions import row_finder
 from oplet_builtin_ops.ops.gather_nd import REGISTRATION as BUILTIN
+from oplet_builtin_ops.shaping.positions import row_finder
 from oplet_compiled_ops.library.memory import Array, flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.picking import pick_kernel

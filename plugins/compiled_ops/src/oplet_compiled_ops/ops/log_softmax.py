@@ -19,7 +19,7 @@ def plan(context: Context, node: Node) -> Bind:
     columns = source.shape[-1] if source.ndim else 1
     if source.type == TensorType.FLOAT32:
         return plan_flat(context, LOG_SOFTMAX, (source, output), columns, columns=columns, worth=WORTH_VALUES // 4)
-    from oplet_builtin_ops.kit.softmax import LogSoftmax8  # here, as those of floats need no tables
+    from oplet_builtin_ops.arithmetic.quantized_softmax import LogSoftmax8  # here, as those of floats need no tables
 
     tables = node.prepared
     if columns > LONGEST_ROW or not isinstance(tables, LogSoftmax8):

@@ -6,7 +6,7 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.fixed_point import quantized_range
-from oplet_builtin_ops.kit.quantization import wraps_large_values
+from oplet_builtin_ops.arithmetic.quantization import wraps_large_values
 from oplet_builtin_ops.ops.quantize import REGISTRATION as BUILTIN
 from oplet_compiled_ops.elementwise.flat import plan_flat
 from oplet_compiled_ops.elementwise.float_maps import QUANTIZE

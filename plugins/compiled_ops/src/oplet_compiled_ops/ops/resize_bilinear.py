@@ -8,8 +8,8 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, charge, decline
 from oplet.schema.options import ResizeBilinearOptions
-from oplet_builtin_ops.kit.interpolation import float_neighbours, integer_neighbours
 from oplet_builtin_ops.ops.resize_bilinear import REGISTRATION as BUILTIN
+from oplet_builtin_ops.shaping.interpolation import float_neighbours, integer_neighbours
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.resizing import RESIZE_FLOATS, RESIZE_INT8, RESIZE_UINT8
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each, slots

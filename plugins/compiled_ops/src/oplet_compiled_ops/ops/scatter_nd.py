@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Tensor, TensorType, checkpoint, decline
-from oplet_builtin_ops.kit.positions import row_finder
 from oplet_builtin_ops.ops.scatter_nd import REGISTRATION as BUILTIN
+from oplet_builtin_ops.shaping.positions import row_finder
 from oplet_compiled_ops.library.memory import Array, flat, writable
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.picking import scatter_kernel

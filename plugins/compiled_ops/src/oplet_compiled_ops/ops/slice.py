@@ -8,8 +8,8 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, decline
 from oplet.kernels.axes import read_ints
-from oplet_builtin_ops.kit.bounds import box
 from oplet_builtin_ops.ops.slice import REGISTRATION as BUILTIN
+from oplet_builtin_ops.shaping.bounds import box
 from oplet_compiled_ops.library.memory import Array, address, flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.selecting import POSITIONS, slice_kernel

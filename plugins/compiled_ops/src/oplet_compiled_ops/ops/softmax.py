@@ -22,7 +22,7 @@ def plan(context: Context, node: Node) -> Bind:
     if source.type == TensorType.FLOAT32:
         beta = node.options(SoftmaxOptions).beta
         return plan_flat(context, SOFTMAX, (source, output), columns, beta, columns=columns, worth=WORTH_VALUES // 4)
-    from oplet_builtin_ops.kit.softmax import Softmax8, Softmax16  # here, as those of floats need no tables
+    from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, Softmax16  # here, as those of floats need no tables
 
     if isinstance(node.prepared, Softmax16) and columns <= LONGEST_ROW:
         tabled = node.prepared.exponentials, node.prepared.reciprocals

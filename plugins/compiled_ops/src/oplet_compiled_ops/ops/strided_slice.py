@@ -9,9 +9,9 @@ from numpy.lib.stride_tricks import as_strided
 
 from oplet import Context, Node, NodeLimits, decline
 from oplet.kernels.arrays import Shape
-from oplet_builtin_ops.kit.bounds import refuse_begin
-from oplet_builtin_ops.kit.slices import taken_axes
 from oplet_builtin_ops.ops.strided_slice import REGISTRATION as BUILTIN
+from oplet_builtin_ops.ops.strided_slice import taken_axes
+from oplet_builtin_ops.shaping.bounds import refuse_begin
 from oplet_compiled_ops.library.memory import Array, address, flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.selecting import TAKE_POSITIONS

@@ -9,8 +9,9 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, Tensor, TensorType, decline
 from oplet.records import Row
-from oplet_builtin_ops.kit.programs import Call, run_calls
-from oplet_builtin_ops.kit.recurrence import Layout, Product, stacked
+from oplet_builtin_ops.layers.program import Call, run_calls
+from oplet_builtin_ops.recurrent.recurrent_products import Product, stacked
+from oplet_builtin_ops.recurrent.sequences import Layout
 from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.library.memory import Array
 from oplet_compiled_ops.overriding import Bind, Thunk

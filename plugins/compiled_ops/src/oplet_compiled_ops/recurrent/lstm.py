@@ -11,8 +11,8 @@ from oplet import Context, Node, Tensor, TensorType, decline
 from oplet.kernels.activations import CLAMPS, float_activation_range
 from oplet.kernels.operands import all_constant
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.kit.lstm import FloatLstm
-from oplet_builtin_ops.kit.recurrence import Product, stacked
+from oplet_builtin_ops.recurrent.lstm_float import FloatLstm
+from oplet_builtin_ops.recurrent.recurrent_products import Product, stacked
 from oplet_compiled_ops.library.memory import Array
 from oplet_compiled_ops.overriding import Bind
 from oplet_compiled_ops.recurrent.cells import Cell, bind_directions, plan_direction, product_arguments

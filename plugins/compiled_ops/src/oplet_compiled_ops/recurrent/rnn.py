@@ -6,7 +6,7 @@ from oplet import Context, Node, decline
 from oplet.kernels.activations import CLAMPS, float_activation_range
 from oplet.kernels.operands import all_constant
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.kit.rnn import RnnCell
+from oplet_builtin_ops.recurrent.rnn_cell import RnnCell
 from oplet_compiled_ops.overriding import Bind
 from oplet_compiled_ops.recurrent.cells import Cell, bind_directions, plan_direction
 from oplet_compiled_ops.recurrent.steps import RNN_STEPS

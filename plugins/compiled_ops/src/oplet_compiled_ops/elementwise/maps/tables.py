@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from oplet import Context, Node, TensorType, decline
-from oplet_builtin_ops.kit.tables import refuse_below
+from oplet_builtin_ops.arithmetic.lookup import refuse_below
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.memory import Array, flat
 from oplet_compiled_ops.overriding import Bind, Thunk

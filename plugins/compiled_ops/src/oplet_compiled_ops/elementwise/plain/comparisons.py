@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType
-from oplet_builtin_ops.kit.comparisons import scaled_values
+from oplet_builtin_ops.elementwise.comparison import scaled_values
 from oplet_compiled_ops.elementwise.plain.broadcasting import Operands
 from oplet_compiled_ops.elementwise.plain.plain_pairs import HOW, SIGNED, arguments, pair_of, seen
 from oplet_compiled_ops.library.kernels import Kernel, family

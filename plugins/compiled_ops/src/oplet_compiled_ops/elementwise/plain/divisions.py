@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
-from oplet_builtin_ops.kit.divisors import refuse_zero
+from oplet_builtin_ops.elementwise.pairwise import refuse_zero
 from oplet_compiled_ops.elementwise.plain.plain_pairs import arguments, pair_of, seen
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
