@@ -118,4 +118,4 @@ def test_names_of_the_core_s_modules_are_explained() -> None:
 
 
 def test_a_new_word_of_the_house_is_found() -> None:
-    assert unexplained({"arena_planner", "quokka_files"}, PAGE.read_text("utf-8")) == {"quokka"}
+    assert unexplained({"arena_arrays", "quokka_files"}, PAGE.read_text("utf-8")) == {"quokka"}

@@ -86,7 +86,7 @@ _HOMES = {
     "NodeReport": "oplet.runtime.describe.explain",
     "Subgraph": "oplet.runtime.subgraph",
     "SubgraphRunner": "oplet.access",
-    "ensure_readable": "oplet.runtime.memory.buffer_handles",
+    "ensure_readable": "oplet.runtime.memory.values",
     "idle_decompositions": "oplet.runtime.delegation.decompositions",
     "inline_alike": "oplet.access",
     "node_error": "oplet.runtime.describe.node_errors",

@@ -66,6 +66,6 @@ from oplet.runtime.describe.node_errors import node_error as node_error
 from oplet.runtime.describe.profiler import Event as Event
 from oplet.runtime.loading import manager_of as manager_of
 from oplet.runtime.loading import unpack as unpack
-from oplet.runtime.memory.buffer_handles import ensure_readable as ensure_readable
+from oplet.runtime.memory.values import ensure_readable as ensure_readable
 from oplet.runtime.subgraph import Subgraph as Subgraph
 from oplet.runtime.threads.blas import single_threaded_blas as single_threaded_blas

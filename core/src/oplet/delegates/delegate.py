@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from oplet.delegates.partition import NodeSubset
 from oplet.errors import DelegateError, failures
 from oplet.ops.context import Context, Node
-from oplet.ops.serving.provenance import Provenance
-from oplet.ops.serving.registration import Registration, Thunk
+from oplet.ops.serving.registration import Provenance, Registration, Thunk
 from oplet.ops.tensor import Tensor
 from oplet.schema.enums import BuiltinOperator, TensorType
 

@@ -4,7 +4,7 @@ it is still at work and may be stopped (`checkpoint`), and what memory it uses b
 
 from __future__ import annotations
 
-import threading
+from _thread import _local
 from collections.abc import Callable
 from typing import NoReturn, Protocol
 
@@ -42,7 +42,7 @@ class Meter(Protocol):
         """Count bytes that outlive the node's run, and raise if too many; return a function that subtracts freed bytes, in any thread."""
 
 
-class _Current(threading.local):
+class _Current(_local):  # `threading.local`, whose module takes longer to import than a small model to open
     meter: Meter | None = None
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import weakref
+from _thread import RLock
 from collections.abc import Callable, Hashable, Sequence
 from ctypes import c_size_t
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -232,7 +232,7 @@ def _frozen(value: Any) -> Any:
     return value
 
 
-_lock = threading.RLock()  # reentrant: a destructor may run anywhere
+_lock = RLock()  # reentrant: a destructor may run anywhere
 _of_bytes: weakref.WeakValueDictionary[int, SharedValues] = weakref.WeakValueDictionary()
 
 
@@ -248,7 +248,7 @@ def values_of_bytes(content: bytes) -> SharedValues:
 def _renew_lock() -> None:
     """Replace the lock in a forked child process, which has no copy of the parent's thread that may have held it."""
     global _lock
-    _lock = threading.RLock()
+    _lock = RLock()
 
 
 if hasattr(os, "register_at_fork"):

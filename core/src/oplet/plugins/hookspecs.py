@@ -1,4 +1,4 @@
-"""The hooks that a plugin may implement; each is called at most once per plugin.
+"""The mark of hooks (`hookimpl`), and the hooks that a plugin may implement; each is called at most once per plugin.
 
 A usual plugin is a module of functions with plain marks, which are called here; pluggy, which takes long to import, serves the others.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
+from _thread import RLock
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +57,7 @@ class PluginManager:
         self._preference = Preference.read(os.environ.get(PREFER_VARIABLE), PREFER_VARIABLE)
         self._entry_points = None if entry_points is None else tuple(entry_points)
         # Several threads may create interpreters at once. The lock is reentrant, as a plugin may use the manager while it registers.
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._resolvers: dict[Preference, MergedResolver] = {}
         self._registry: DelegateRegistry | None = None
         self._commands: CommandRegistry | None = None

@@ -20,8 +20,7 @@ from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session, resolver_of
 from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model
 from oplet.runtime.memory.accounting import USUAL, Limits
-from oplet.runtime.memory.buffer_handles import set_buffer_handle
-from oplet.runtime.memory.values import Variables, check_strict
+from oplet.runtime.memory.values import Variables, check_strict, set_buffer_handle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

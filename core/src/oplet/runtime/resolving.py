@@ -1,4 +1,6 @@
-"""Resolving: every node gets its registration from the resolver, and errors name packages that serve the missing ones."""
+"""Resolving: every node gets its registration from the resolver, and errors name packages that serve the missing ones; and the fallback to
+the next provider, where a kernel declines its node.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fusion of steps ("joining"): neighbouring nodes run in one compiled call, which saves Python's overhead per node.
+"""Fusion: a kernel computes ("absorbs") nodes before it with its own, and neighbouring nodes run in one compiled call ("joining").
 
 A *step*, or thunk, is the function without arguments that runs a node; a *joiner* is a package's object that fuses its steps.
 """

@@ -1,4 +1,4 @@
-"""Registrations: the methods that serve an operator, as LiteRT's TfLiteRegistration, the keys of ops, and the entries of resolvers."""
+"""Registrations: the methods that serve an operator, as LiteRT's TfLiteRegistration, and the entries of resolvers."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from oplet.runtime.delegation.serving_delegates import left_alone
 from oplet.runtime.describe.delegation_report import DelegationReport
 from oplet.runtime.execution.executor import Executor
 from oplet.runtime.execution.preparation import propagate_shapes
-from oplet.runtime.memory.buffer_handles import ensure_readable, free_handles
+from oplet.runtime.memory.values import ensure_readable, free_handles
 from oplet.schema.enums import TensorType
 from oplet.texts import logger_of
 

@@ -1,5 +1,5 @@
-"""Binding: from a node whose tensors have their memory to the thunk that runs it; and the exchange of that memory for the application's,
-to which the nodes are bound anew.
+"""Binding: from a node whose tensors have their memory to the thunk that runs it; the exchange of that memory for the application's, to
+which the nodes are bound anew; and the run of a segment's thunks, or steps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from oplet.ops.tensor import Allocation, Array, Tensor
 from oplet.runtime.execution.checks import with_write_check
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.memory.accounting import MemoryAccount
-from oplet.runtime.memory.buffer_handles import with_readable_inputs
+from oplet.runtime.memory.values import with_readable_inputs
 from oplet.runtime.subgraph import Segment
 from oplet.schema.enums import TensorType
 

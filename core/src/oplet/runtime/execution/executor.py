@@ -19,8 +19,8 @@ from oplet.runtime.execution.binding import run_joined, run_segment
 from oplet.runtime.execution.checks import checked_shape
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.execution.session import Session
-from oplet.runtime.memory.buffer_handles import free_handles, with_readable_inputs
 from oplet.runtime.memory.remembered import free_origin
+from oplet.runtime.memory.values import free_handles, with_readable_inputs
 from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import TensorType
 

@@ -11,8 +11,7 @@ import numpy as np
 from oplet.errors import LimitError, OpletError, PrepareError, StateError, TensorError, UnservedNodeError, failures, text_of
 from oplet.ops.context import EnsureError
 from oplet.runtime.memory.arrays import Views
-from oplet.runtime.memory.buffer_handles import ensure_readable
-from oplet.runtime.memory.values import as_tensor_value
+from oplet.runtime.memory.values import as_tensor_value, ensure_readable
 from oplet.runtime.subgraph import find_subgraph, find_tensor
 from oplet.runtime.threads.blas import KernelNumpySettings
 

@@ -4,10 +4,9 @@ that ends a run.
 
 from __future__ import annotations
 
-import threading
 import time
+from _thread import allocate_lock, get_ident
 from functools import cached_property
-from threading import get_ident
 from typing import TYPE_CHECKING, Any, Protocol
 
 from oplet.errors import CancelledError, DeadlineError, LimitError, StateError
@@ -198,7 +197,7 @@ class Session:
         self._active: list[Subgraph] = []
         self._owner: int | None = None  # the thread that has the interpreter to itself now
         self._locked = 0
-        self._free = threading.Lock()
+        self._free = allocate_lock()
 
     @property  # no cached one, which would make all attributes of the session slower to read, at each run
     def resolver(self) -> OpResolver:
@@ -250,6 +249,8 @@ class Session:
             raise self._in_use()
 
     def _in_use(self) -> StateError:
+        import threading  # imported late: it takes longer than opening a small model
+
         names = {thread.ident: f" ('{thread.name}')" for thread in threading.enumerate()}
         return StateError(
             f"The interpreter of {self.model.name} is in use by another thread{names.get(self._owner, '')}: one interpreter serves one "

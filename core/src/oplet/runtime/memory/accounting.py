@@ -1,4 +1,4 @@
-"""The memory account of a model: the bytes that its tensors and kernels have allocated, checked against the limits."""
+"""Limits of what a model may use, and its memory account: the bytes that its tensors and kernels have allocated, checked against them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""New arrays, aligned where they are large, for an arena or for one tensor; and the numpy views of tensors' memory that a program has: while
-one is alive, the memory must not be replaced.
+"""The plan of an arena, by the lifetimes of what lies in it; new arrays, aligned where they are large; and the
+numpy views of tensors' memory that a program has: while one is alive, the memory must not be replaced.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
+from _thread import RLock
 from collections import OrderedDict
 from collections.abc import Collection, Hashable
 from typing import TYPE_CHECKING, Any
@@ -147,7 +147,7 @@ def _free(subgraph: Subgraph) -> None:
             tensor.set_memory(None)
 
 
-_lock = threading.RLock()  # reentrant: a destructor may run anywhere
+_lock = RLock()  # reentrant: a destructor may run anywhere
 _plans: OrderedDict[Hashable, Left] = OrderedDict()
 
 
@@ -304,7 +304,7 @@ def is_plain(subgraph: Subgraph, resources: Collection[Any]) -> bool:
 def _forget_in_child() -> None:
     """Forget all plans in a forked child, and renew the lock, which a thread that the child does not have may have held."""
     global _lock
-    _lock = threading.RLock()
+    _lock = RLock()
     _plans.clear()
 
 

@@ -13,7 +13,7 @@ from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import ReshapeOptions
-from oplet_builtin_ops.shaping.reshaping import bind_reshaped
+from oplet_builtin_ops.shaping import bind_reshaped
 
 #: The most dimensions of a numpy array, far more than models have.
 _MOST_DIMENSIONS = 64

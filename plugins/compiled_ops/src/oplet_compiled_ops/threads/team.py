@@ -19,14 +19,14 @@ import atexit
 import ctypes
 import functools
 import os
-import threading
 import time
 import weakref
+from _thread import allocate_lock
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,6 +51,9 @@ from oplet_compiled_ops.threads import (
 )
 from oplet_compiled_ops.threads.joining import Jobs, mark
 from oplet_compiled_ops.threads.splitting import slots, together
+
+if TYPE_CHECKING:
+    from threading import Thread
 
 __all__ = ["MOST_PARTS", "Step", "ready", "thunk"]
 
@@ -84,9 +87,9 @@ class _Helper:
         parent's threads.
         """
         self.asleep = True
-        self._thread: threading.Thread | None = None
-        self._bell = threading.Lock()
-        self._starting = threading.Lock()
+        self._thread: Thread | None = None
+        self._bell = allocate_lock()
+        self._starting = allocate_lock()
         self._bell.acquire()
         if self._has_semaphore:
             _make_semaphore(self._box + BOX["bell"])
@@ -105,7 +108,9 @@ class _Helper:
             return
         with self._starting:
             if self._thread is None and not _word(self._box + BOX["end"]):
-                thread = threading.Thread(target=self._work, name=f"oplet-numba-{self._number}", daemon=True)
+                from threading import Thread  # imported late: most models run on one thread
+
+                thread = Thread(target=self._work, name=f"oplet-numba-{self._number}", daemon=True)
                 with suppress(RuntimeError):  # no more threads can be started, or Python ends: go on without help
                     thread.start()
                     self._thread = thread

@@ -29,7 +29,7 @@ _BUILTINS = _words(
 #: Modules whose functions all have no side effects.
 HARMLESS_MODULES = _words(
     """
-    collections collections.abc dataclasses decimal enum fractions itertools math re string struct threading types typing
+    _thread collections collections.abc dataclasses decimal enum fractions itertools math re string struct threading types typing
     typing_extensions uuid weakref os.path pathlib datetime abc
     """
 )
