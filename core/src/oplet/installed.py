@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["entry_points"]
 
-_VALUE = re.compile(r"(?P<module>[\w.]+)\s*(:\s*(?P<attr>[\w.]+)\s*)?(\[.*\]\s*)?$")
 _SUFFIXES = (".dist-info", ".egg-info")
 
 
@@ -114,11 +113,11 @@ def _of(info: str, group: str, header: str) -> Iterator[_EntryPoint]:
             section = line
         elif section == header:
             name, equals, value = (part.strip() for part in line.partition("="))
-            found = _VALUE.match(value)
-            if not equals or found is None:
+            module, _, attribute = (part.strip() for part in value.partition(":"))
+            if not equals or not (module + attribute).replace(".", "_").isidentifier():  # with extras in brackets, for one
                 raise _Unusual
             dist = dist or _distribution(info)
-            yield _EntryPoint(name, value, group, found["module"], found["attr"] or "", dist)
+            yield _EntryPoint(name, value, group, module, attribute, dist)
 
 
 def _metadata(info: str) -> str:

@@ -119,23 +119,24 @@ class TableDecoder:
         key = cls, bytes(self.buffer[vtable : vtable + vtable_size])
         layout = _LAYOUTS.get(key)
         if layout is None:
-            layout = self.new_layout(cls, self.array[vtable + 4 : vtable + vtable_size].view("<u2"), size, position)
+            layout = self.new_layout(cls, vtable + 4, vtable + vtable_size, size, position)
             if vtable_size <= _COMMON and len(_LAYOUTS) < _LAYOUTS_KEPT:
                 _LAYOUTS[key] = layout
         self.layouts[vtable, cls] = layout
         return layout
 
-    def new_layout(self, cls: type[Table], slots: Numbers, size: int, position: int) -> Layout:
+    def new_layout(self, cls: type[Table], start: int, end: int, size: int, position: int) -> Layout:
         declared = cls.fields[-1].id + 1 if cls.fields else 0
-        left = set(np.flatnonzero(slots[:declared]).tolist())  # ids that the vtable sets and no field has matched yet
-        later = slots[declared:]
-        if later.any():  # one id is enough to describe
+        slots = struct.unpack_from(f"<{min(declared, (end - start) // 2)}H", self.buffer, start)
+        left = {id for id, offset in enumerate(slots) if offset}  # ids that the vtable sets and no field has matched yet
+        later = self.array[start + 2 * declared : end].view("<u2")
+        if later.size and later.any():  # one id is enough to describe
             left.add(declared + int((later != 0).argmax()))
         layout = Layout(size, [], [], [], [], [], [], [], [])
         places: list[tuple[int, str, int, str]] = []
         for field in cls.fields:
-            type_offset = int(slots[field.id - 1]) if field.kind == "union" and field.id - 1 in left else 0
-            offset = int(slots[field.id]) if field.id in left else 0
+            type_offset = slots[field.id - 1] if field.kind == "union" and field.id - 1 in left else 0
+            offset = slots[field.id] if field.id in left else 0
             left -= {field.id, field.id - 1} if field.kind == "union" else {field.id}
             if offset and offset + (field.dtype.itemsize if field.kind == "scalar" else 4) > size:
                 raise self.fail(f"field {field.name} lies outside its {cls.__name__}", position + offset)

@@ -109,9 +109,10 @@ class MutableOpResolver(OpResolver):
             ResolverError: there is no such operator, the range is empty, or the registration is invalid.
         """
         if isinstance(op, str):
-            if op not in BuiltinOperator.__members__:
-                raise ResolverError(f"There is no built-in operator called {op!r}; use add_custom for custom ops.")
-            op = BuiltinOperator[op]
+            try:
+                op = BuiltinOperator[op]
+            except KeyError:
+                raise ResolverError(f"There is no built-in operator called {op!r}; use add_custom for custom ops.") from None
         self._add(op_key(op), registration, min_version, max_version, limit, fallback)
 
     def add_custom(
@@ -185,7 +186,7 @@ class MutableOpResolver(OpResolver):
     ) -> None:
         max_version = min_version if max_version is None else max_version
         first = 0 if isinstance(op, Composite) else 1  # converters number the versions of composites from 0
-        if not all(isinstance(version, int) and version <= _NEWEST for version in (min_version, max_version)):
+        if not (isinstance(min_version, int) and isinstance(max_version, int) and min_version <= _NEWEST >= max_version):
             raise ResolverError(
                 f"{op_label(op)} is registered for versions {min_version!r} to {max_version!r}; versions are numbers from {first} to {_NEWEST}."
             )
@@ -202,9 +203,8 @@ class MutableOpResolver(OpResolver):
         self._put(ResolverEntry(op, min_version, max_version, registration, self.provenance, limit, None), fallback)
 
     def _put(self, entry: ResolverEntry, fallback: bool = False) -> None:
-        versions = range(entry.min_version, entry.max_version + 1)
         if fallback:
-            for version in versions:
+            for version in range(entry.min_version, entry.max_version + 1):
                 one = entry.__replace__(min_version=version, max_version=version)
                 if self._newest(entry.op, version) is not None:
                     self._fallbacks.setdefault((entry.op, version), []).append(one)
@@ -217,7 +217,7 @@ class MutableOpResolver(OpResolver):
             self._prefixes = sorted({*self._prefixes, entry.op}, key=lambda key: (-len(key.prefix), key.prefix))
             self._loaded.clear()
         if self._fallbacks or self._loaded:  # neither is there while a plugin registers its ops
-            for version in versions:
+            for version in range(entry.min_version, entry.max_version + 1):
                 self._fallbacks.pop((entry.op, version), None)
                 self._loaded.pop((entry.op, version), None)
 
