@@ -99,22 +99,22 @@ def _read(group: str, paths: Iterable[str]) -> Iterator[_EntryPoint]:
 def _of(info: str, group: str, header: str) -> Iterator[_EntryPoint]:
     """Yield the entry points of `group` in one package's `.dist-info` or `.egg-info` folder `info`; `header` is "[group]"."""
     try:
-        with open(os.path.join(info, "entry_points.txt"), encoding="utf-8") as file:
-            text = file.read()
+        with open(os.path.join(info, "entry_points.txt"), "rb", buffering=0) as file:
+            content = file.read()
     except (FileNotFoundError, NotADirectoryError):
         return
-    if header not in text:
+    if header.encode() not in content:
         return
     section, dist = "", None
-    for line in filter(None, map(str.strip, text.splitlines())):
+    for line in filter(None, map(str.strip, content.decode().splitlines())):
         if line.startswith("#"):
             continue
         if line.startswith("[") and line.endswith("]"):
             section = line
         elif section == header:
             name, equals, value = (part.strip() for part in line.partition("="))
-            module, _, attribute = (part.strip() for part in value.partition(":"))
-            if not equals or not (module + attribute).replace(".", "_").isidentifier():  # with extras in brackets, for one
+            module, _, attribute = (part.strip() for part in value.partition("[")[0].partition(":"))  # without extras
+            if not equals or not (module + attribute).replace(".", "_").isidentifier():
                 raise _Unusual
             dist = dist or _distribution(info)
             yield _EntryPoint(name, value, group, module, attribute, dist)
