@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from oplet import Node
 
-__all__ = ["remark"]
+__all__ = ["MANY_TAPS", "remark"]
+
+#: Windows of more taps along an axis than this, and than there are windows, are reduced one by one.
+MANY_TAPS = 64
 
 
 def remark(node: Node, default_delegates: bool) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from oplet import Context, Node, TensorType, ensure, ensure_type
 from oplet.kernels.operands import ensure_operands, ensure_same_type
-from oplet.kernels.windows import window_axis
+from oplet.kernels.windows import Windows2D, window_axis
 from oplet.records import Row
 from oplet.schema.options import Conv2DOptions
 from oplet_builtin_ops.layers.quantized_layer import (
@@ -19,7 +19,6 @@ from oplet_builtin_ops.layers.quantized_layer import (
     rounding_of,
 )
 from oplet_builtin_ops.layers.weights import ensure_bias
-from oplet_builtin_ops.layers.windows import Windows
 
 if TYPE_CHECKING:
     from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
@@ -40,7 +39,7 @@ class Convolution(Row):
         layer: the numbers of a layer with integer weights; None where all are floats.
     """
 
-    windows: Windows
+    windows: Windows2D
     groups: int
     filters: int
     layer: QuantizedLayer | HybridLayer | None
@@ -67,7 +66,7 @@ def check_convolution(context: Context, node: Node) -> Convolution:
     )
     groups = channels // depth
     ensure(filters % groups == 0, lambda: f"{weights} has {filters} filters, which cannot be split into {groups} groups.")
-    windows = Windows(
+    windows = Windows2D(
         source.shape[0],
         window_axis("h", options.padding, source.shape[1], rows, options.stride_h, options.dilation_h_factor),
         window_axis("w", options.padding, source.shape[2], columns, options.stride_w, options.dilation_w_factor),
@@ -107,7 +106,7 @@ def _quantized(node: Node, filters: int, options: Conv2DOptions) -> QuantizedLay
     )
 
 
-def _hybrid(context: Context, node: Node, windows: Windows, groups: int, options: Conv2DOptions) -> HybridLayer:
+def _hybrid(context: Context, node: Node, windows: Windows2D, groups: int, options: Conv2DOptions) -> HybridLayer:
     # Imported here, as many models have no such layers.
     from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
     from oplet_builtin_ops.layers.xnnpack_claims import follows_claim

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from oplet import Context, Node, TensorType, ensure, ensure_type
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.requantization import Rounding
-from oplet.kernels.windows import window_axis
+from oplet.kernels.windows import Windows2D, window_axis
 from oplet.schema.options import DepthwiseConv2DOptions
 from oplet_builtin_ops.layers.checked_convolution import SOURCES, Convolution
 from oplet_builtin_ops.layers.quantized_layer import (
@@ -18,7 +18,6 @@ from oplet_builtin_ops.layers.quantized_layer import (
     rounding_of,
 )
 from oplet_builtin_ops.layers.weights import ensure_bias
-from oplet_builtin_ops.layers.windows import Windows
 
 if TYPE_CHECKING:
     from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
@@ -55,7 +54,7 @@ def check_depthwise(context: Context, node: Node) -> Convolution:
     width = window_axis("w", options.padding, source.shape[2], columns, options.stride_w, options.dilation_w_factor)
     context.resize_tensor(output, (source.shape[0], height.out, width.out, filters))
     layer = _layer(node, filters, options)
-    return Convolution(Windows(source.shape[0], height, width, filters), channels, filters, layer)
+    return Convolution(Windows2D(source.shape[0], height, width, filters), channels, filters, layer)
 
 
 def _layer(node: Node, filters: int, options: DepthwiseConv2DOptions) -> QuantizedLayer | HybridLayer | None:

@@ -16,7 +16,7 @@ from oplet_builtin_ops.layers.convolution import Products, filter_matrices, plan
 from oplet_builtin_ops.layers.program import Call, run_calls, run_program
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 from oplet_builtin_ops.layers.weights import transposed
-from oplet_builtin_ops.layers.windows import Strip
+from oplet_builtin_ops.layers.windows import Strip, Windows
 
 if TYPE_CHECKING:
     from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
@@ -26,7 +26,8 @@ __all__ = ["bind", "prepare"]
 
 def prepare(context: Context, node: Node) -> None:
     """Check a node and plan its calls of numpy."""
-    windows, groups, filters, layer = check_convolution(context, node)
+    checked, groups, filters, layer = check_convolution(context, node)
+    windows = Windows(*checked)
     source = node.inputs[0].type
     if layer is None:
         node.prepared = plan_products(

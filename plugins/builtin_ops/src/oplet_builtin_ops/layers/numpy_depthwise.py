@@ -27,7 +27,8 @@ __all__ = ["bind", "prepare"]
 
 def prepare(context: Context, node: Node) -> None:
     """Check a node and plan its calls of numpy."""
-    windows, channels, filters, layer = check_depthwise(context, node)
+    checked, channels, filters, layer = check_depthwise(context, node)
+    windows = Windows(*checked)
     source = node.inputs[0].type
     compute = layer.compute if layer is not None else TensorType.FLOAT32
     in_place = source == TensorType.FLOAT32 and compute == TensorType.FLOAT32
@@ -36,7 +37,7 @@ def prepare(context: Context, node: Node) -> None:
         layer.add_scratch(context)
     plan: Products | Taps
     if channels == 1:
-        windows = Windows(windows.batch, windows.height, windows.width, 1)
+        windows = windows._replace(channels=1)
         plan = plan_products(
             context, node, windows, filters, source=source, compute=compute, in_place=in_place, by_image=by_image
         )

@@ -24,6 +24,7 @@ from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.windows import Axis, window_axis, windows_in
 from oplet.schema.enums import Padding
 from oplet.schema.options import Pool2DOptions
+from oplet_builtin_ops.layers import MANY_TAPS
 from oplet_builtin_ops.layers.program import Call, convert, run_program
 
 __all__ = ["TYPES", "bind_average", "bind_l2", "bind_max", "prepare_average", "prepare_l2", "prepare_max"]
@@ -90,8 +91,6 @@ def _axis(name: str, padding: Padding, size: int, filter: int, stride: int) -> A
 
 def _fold(ufunc: Any, identity: float, source: Array, target: Array, position: int, axis: Axis) -> Iterator[Call]:
     """Yield numpy calls that reduce `source` along one axis into `target`, tap by tap, or window by window if windows are long."""
-    from oplet_builtin_ops.layers.window_reduction import MANY_TAPS  # here, as compiled kernels serve most pools
-
     taps, full = _taps(axis), _full_taps(axis)
     if len(taps) > max(MANY_TAPS, axis.out):
         for number in range(axis.out):

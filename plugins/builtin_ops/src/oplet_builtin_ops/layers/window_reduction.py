@@ -17,12 +17,10 @@ from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import along
 from oplet.kernels.operands import ensure_same_type
 from oplet.records import Row
+from oplet_builtin_ops.layers import MANY_TAPS
 from oplet_builtin_ops.layers.program import Call, run_calls, run_program
 
-__all__ = ["MANY_TAPS", "REDUCIBLE_TYPES", "WindowAxis", "add_fold_scratch", "ensure_reducible", "fold_windows", "window_axes"]
-
-#: Windows of more taps along an axis than this, and than there are windows, are reduced one by one.
-MANY_TAPS = 64
+__all__ = ["REDUCIBLE_TYPES", "WindowAxis", "add_fold_scratch", "ensure_reducible", "fold_windows", "window_axes"]
 
 REDUCIBLE_TYPES = (
     TensorType.FLOAT32,
