@@ -104,7 +104,7 @@ def test_every_term_stands_in_its_module_and_is_used() -> None:
         ("| thunk | x | `oplet.ops.nod` |", "'thunk' is defined in oplet.ops.nod, which does not exist"),
         ("| quokka | x | `oplet.ops.node` |", "'quokka' does not stand in oplet.ops.node"),
         (
-            "| thunk | x | `oplet.ops.node` |\n| arena | x | `oplet.runtime.memory.arrays` |",
+            "| thunk | x | `oplet.ops.node` |\n| arena | x | `oplet.runtime.memory.arena_planner` |",
             "the terms are not in the order",
         ),
     ],
@@ -118,4 +118,4 @@ def test_names_of_the_core_s_modules_are_explained() -> None:
 
 
 def test_a_new_word_of_the_house_is_found() -> None:
-    assert unexplained({"arena_arrays", "quokka_files"}, PAGE.read_text("utf-8")) == {"quokka"}
+    assert unexplained({"arena_planner", "quokka_files"}, PAGE.read_text("utf-8")) == {"quokka"}

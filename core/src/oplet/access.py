@@ -248,8 +248,8 @@ def prepare_claimed(outside: Context, inside: Context, node: Node) -> None:
         PrepareError: the node's kernel refuses it, or all kernels for the op decline it.
     """
     from oplet.ops.ensure import Declined
+    from oplet.runtime.execution.fallback import fall_back, initialize_provider
     from oplet.runtime.execution.kernel_context import KernelContext
-    from oplet.runtime.resolving import fall_back, initialize_provider
 
     if not isinstance(outside, KernelContext):
         raise StateError(f"{node} is prepared in the runtime's own context, not in a {type(outside).__name__}.")

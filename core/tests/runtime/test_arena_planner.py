@@ -7,7 +7,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oplet.runtime.memory.arrays import ALIGNMENT, Lifetime, aligned_bytes, plan_arena
+from oplet.runtime.memory.arena_planner import ALIGNMENT, Lifetime, plan_arena
+from oplet.runtime.memory.arrays import aligned_bytes
 
 lifetimes = st.lists(
     st.builds(lambda n, a, b: Lifetime(n, min(a, b), max(a, b)), st.integers(0, 5000), st.integers(0, 12), st.integers(0, 12)),

@@ -1,20 +1,14 @@
-"""Resolving: every node gets its registration from the resolver, and errors name packages that serve the missing ones; and the fallback to
-the next provider, where a kernel declines its node.
-"""
+"""Resolving: every node gets its registration from the resolver, and errors name packages that serve the missing ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
-from oplet.errors import OpletError, OpNotFoundError, OpVersionError, PrepareError, UnresolvedOpError, UnservedNodeError, failures
+from oplet.errors import OpNotFoundError, OpVersionError, UnresolvedOpError, UnservedNodeError
 from oplet.model.reachability import entry_subgraphs, named_subgraphs, reachable_subgraphs
-from oplet.ops.context import Declined, Node
-from oplet.ops.serving.providers import Chain, Providers
-from oplet.runtime.execution.kernel_context import KernelContext
+from oplet.ops.context import Node
 from oplet.schema.enums import BuiltinOperator
-from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,11 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMPOSITE_VERSION",
-    "fall_back",
     "find_providers",
     "find_registration",
-    "initialize",
-    "initialize_provider",
     "op_of",
     "resolve_nodes",
     "resolve_subgraphs",
@@ -39,6 +30,7 @@ __all__ = [
     "unserved_custom_ops",
     "unserved_op",
 ]
+
 
 _GUIDE = "https://www.tensorflow.org/lite/guide/ops_custom"
 _SELECT_GUIDE = "https://www.tensorflow.org/lite/guide/ops_select"
@@ -119,7 +111,7 @@ def find_providers(node: Node, resolver: OpResolver) -> Iterator[Registration]:
     """Yield the registrations that serve the node's op, in the order of precedence; a composite's decomposition comes last."""
     *_, name, version = op_of(node)
     if name and node.version == COMPOSITE_VERSION:
-        from oplet.ops.serving.provenance import Composite
+        from oplet.ops.composite import Composite
 
         yield from resolver.candidates(Composite(name), version)
     yield from resolver.candidates(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
@@ -255,90 +247,3 @@ def _missing_custom(name: str, version: int, resolver: OpResolver, advice: Calla
             f"installed packages serve {_ranges(served)}."
         )
     return f"Encountered unresolved custom op: {name}{left_alone}. {advice(name)}"
-
-
-def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
-    """Call `init` of each node's registration, in order.
-
-    Raises:
-        PrepareError: a node's `init` fails; the nodes before it are initialized, and have to be freed.
-    """
-    for node in nodes:
-        registration = node.registration
-        if registration is None or registration.init is None or _defer_init(context, node):
-            continue
-        buffer = node.prepared if node.prepared is not None else node.raw_options or node.custom_options
-        try:
-            node.user_data = registration.init(context, buffer)
-        except failures() as error:
-            raise context.node_error(PrepareError, node, error, "failed to initialize") from error
-        context.subgraph.initialized[node] = None
-
-
-def initialize_provider(context: KernelContext, node: Node) -> bool:
-    """Call `init` of the node's kernel unless done; False if the node is beyond that kernel's limits and goes to the next.
-
-    Raises:
-        PrepareError: there is no next kernel, or `init` fails.
-        OpConflictError: several packages have equal precedence for the next kernel.
-        ResolverError: the next kernel cannot be imported.
-    """
-    registration, providers = node.registration, node.providers
-    if registration is not None and (limits := registration.limits) is not None and (reason := limits.refusal(node)):
-        fall_back(context, node, reason)
-        return False
-    if providers is not None and not providers.started:
-        initialize(context, [node])
-        providers.start()
-    return True
-
-
-def _defer_init(context: KernelContext, node: Node) -> bool:
-    """Return whether the node, with the file's shapes, is beyond its kernel's limits; the kernel's `init` is then put off."""
-    registration = node.registration
-    if registration is None or registration.limits is None or not registration.limits.refusal(node):
-        return False
-    node.providers = _providers(context, node, started=False)
-    return True
-
-
-def fall_back(context: KernelContext, node: Node, declined: Declined | str) -> None:
-    """Give a node to its next provider, the kernel that is next in the order of precedence.
-
-    Args:
-        context: the subgraph's context.
-        node: the node.
-        declined: what the present kernel raised, or the reason why the node is beyond that kernel's limits.
-
-    Raises:
-        UnservedNodeError: there is no next kernel; the message names all kernels' packages and their reasons.
-        OpConflictError: several packages have equal precedence for the next kernel.
-        ResolverError: the next kernel cannot be imported.
-    """
-    try:
-        _give(context, node, declined)
-    except OpletError as error:
-        raised = context.node_error(UnservedNodeError, node, error, "failed to prepare")
-        if isinstance(raised, UnservedNodeError):
-            raised.op = node.op_name
-        raise raised from Declined(declined) if isinstance(declined, str) else declined
-
-
-def _give(context: KernelContext, node: Node, declined: Declined | str) -> None:
-    if node.delegate is not None:
-        raise Declined(declined) if isinstance(declined, str) else declined
-    if node.providers is None:
-        node.providers = _providers(context, node, started=node in context.subgraph.initialized)
-    # The text is that of the error, which is not made for the many nodes that another provider serves.
-    if not node.providers.advance(plain(declined, LONGEST) if isinstance(declined, str) else str(declined)):
-        told = "; ".join(f"{who.provenance} declines it: {why.rstrip('.')}" for who, why in node.providers.declined)
-        raise Declined(f"nobody serves the node: {told}.")
-
-
-def _providers(context: KernelContext, node: Node, *, started: bool) -> Providers:
-    key = op_of(node)
-    chain = context.session.chains.get(key)
-    if chain is None:
-        chain = context.session.chains[key] = Chain(partial(find_providers, node, context.session.resolver))
-        chain.at(0)  # an error is that of the whole chain
-    return Providers(node, chain, started=started)

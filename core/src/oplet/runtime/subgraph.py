@@ -20,7 +20,7 @@ from oplet.ops.serving.joining import Absorption, Touched, joined
 from oplet.ops.shared_values import Derived
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.records import Row
-from oplet.runtime.memory.arrays import Lifetime
+from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.texts import shown

@@ -14,7 +14,7 @@ from oplet.ops.serving.registration import Registration
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.delegation.inlined_model import inlined_model
 from oplet.runtime.execution.executor import Executor
-from oplet.runtime.resolving import initialize
+from oplet.runtime.execution.fallback import initialize
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import BuiltinOperator, TensorType
 

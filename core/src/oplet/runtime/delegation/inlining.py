@@ -15,8 +15,9 @@ from oplet.model.reachability import entry_subgraphs, named_subgraphs
 from oplet.ops.context import Node
 from oplet.ops.serving.registration import Registration
 from oplet.ops.tensor import Allocation, Quantization, Tensor
+from oplet.runtime.execution.fallback import initialize
 from oplet.runtime.loading import load_nodes, load_tensors
-from oplet.runtime.resolving import COMPOSITE_VERSION, find_registration, initialize, op_of
+from oplet.runtime.resolving import COMPOSITE_VERSION, find_registration, op_of
 from oplet.runtime.subgraph import InlinedPiece
 from oplet.schema.enums import BuiltinOperator
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions

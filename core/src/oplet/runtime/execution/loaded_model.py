@@ -89,10 +89,8 @@ class LoadedModel:
 
     def _resolve(self) -> None:
         """Find each node's registration (its kernel), and initialize it."""
-        from oplet.runtime.resolving import (
-            initialize,  # imported late, both: a plan from disk needs neither
-            resolve_subgraphs,
-        )
+        from oplet.runtime.execution.fallback import initialize  # imported late, both: a plan from disk needs neither
+        from oplet.runtime.resolving import resolve_subgraphs
 
         model = self.session.model
         resolve_subgraphs(self.subgraphs, model.lazy_root, self.session.resolver, self.advice, model.name)

@@ -16,11 +16,11 @@ from oplet.ops.serving.joining import absorb
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.execution.binding import bind_segment
 from oplet.runtime.execution.checks import check_inputs, check_prepared
+from oplet.runtime.execution.fallback import fall_back, initialize_provider
 from oplet.runtime.execution.folding import fold, is_folded, reads_folded_shapes
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.execution.session import Session
 from oplet.runtime.memory.allocation import SegmentAllocation, allocate_own
-from oplet.runtime.resolving import fall_back, initialize_provider
 from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import BuiltinOperator
 

@@ -15,7 +15,8 @@ import numpy as np
 from oplet.ops.context import Node
 from oplet.ops.tensor import Allocation, Array, Tensor
 from oplet.runtime.memory.accounting import MemoryAccount
-from oplet.runtime.memory.arrays import Lifetime, aligned_bytes, plan_arena
+from oplet.runtime.memory.arena_planner import Lifetime, plan_arena
+from oplet.runtime.memory.arrays import aligned_bytes
 from oplet.runtime.subgraph import Request, Segment, Subgraph
 
 if TYPE_CHECKING:

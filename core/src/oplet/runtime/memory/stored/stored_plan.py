@@ -19,7 +19,8 @@ from oplet.ops.serving.joining import Places, storable
 from oplet.ops.shared_values import address_of
 from oplet.ops.tensor import Allocation, Tensor, numpy_dtype
 from oplet.plugins.selection import Preference
-from oplet.runtime.memory.arrays import Lifetime, aligned_bytes
+from oplet.runtime.memory.arena_planner import Lifetime
+from oplet.runtime.memory.arrays import aligned_bytes
 from oplet.runtime.memory.remembered import MOST_BYTES as MOST_LEFT
 from oplet.runtime.memory.remembered import Left, is_plain, leave, may_leave, take
 from oplet.runtime.memory.stored.plan_files import (
