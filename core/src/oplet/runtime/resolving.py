@@ -111,7 +111,7 @@ def find_providers(node: Node, resolver: OpResolver) -> Iterator[Registration]:
     """Yield the registrations that serve the node's op, in the order of precedence; a composite's decomposition comes last."""
     *_, name, version = op_of(node)
     if name and node.version == COMPOSITE_VERSION:
-        from oplet.ops.composite import Composite
+        from oplet.ops.serving.provenance import Composite
 
         yield from resolver.candidates(Composite(name), version)
     yield from resolver.candidates(node.op_name if node.op is BuiltinOperator.CUSTOM else node.op, node.version)
