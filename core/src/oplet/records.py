@@ -68,7 +68,10 @@ class Record:
         state.update(self._defaults)
         state.update(zip(names, values))
         state.update(named)
-        if len(values) > len(names) or state.keys() != {*names} or not named.keys().isdisjoint(names[: len(values)]):
+        is_one_each = len(values) == len(names) and not named
+        if not is_one_each and (
+            len(values) > len(names) or state.keys() != {*names} or not named.keys().isdisjoint(names[: len(values)])
+        ):
             raise TypeError(f"{type(self).__name__} takes each of {', '.join(names)} once.")
         self.__post_init__()
 

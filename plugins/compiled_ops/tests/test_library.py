@@ -14,10 +14,9 @@ from tests.children import run_child
 from oplet import Interpreter
 from oplet.schema.options import SoftmaxOptions
 from oplet_compiled_ops.library import levels, opening
-from oplet_compiled_ops.library.kernels import Kernel
+from oplet_compiled_ops.library.kernels import Kernel, kinds
 from oplet_compiled_ops.library.levels import LEVELS, using
 from oplet_compiled_ops.library.opening import MissingKernelError
-from oplet_compiled_ops.library.signatures import kinds
 from oplet_testing import Spec, one_op_model
 
 X = Spec("float32", (1, 4))

@@ -22,8 +22,7 @@ from oplet.schema.enums import ActivationFunctionType, Padding
 from oplet.schema.options import AddOptions, Conv2DOptions, DepthwiseConv2DOptions, Pool2DOptions
 from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition
 from oplet_compiled_ops.elementwise.plain.plain_pairs import sum_kernel
-from oplet_compiled_ops.threads import team
-from oplet_compiled_ops.threads.jobs import MOST_PARTS
+from oplet_compiled_ops.threads import MOST_PARTS, team
 from oplet_compiled_ops.threads.splitting import Many, cut, cut_pair, each, grid, in_turn, slots
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 from oplet_testing import Spec, invoke, one_op_model

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ChainOpResolver", "MutableOpResolver", "OpResolver"]
 
-#: The highest version of an op; entries are stored version by version.
+#: The highest version of an op.
 _NEWEST = 9999
 
 
@@ -81,8 +81,8 @@ class MutableOpResolver(OpResolver):
 
     def __init__(self, provenance: Provenance | None = None) -> None:
         self.provenance = provenance or Provenance()
-        self._by_version: dict[tuple[Op, int], ResolverEntry] = {}
         self._entries: list[ResolverEntry] = []
+        self._by_op: dict[Op, list[ResolverEntry]] = {}  # the same; the last one for a version serves it
         self._fallbacks: dict[tuple[Op, int], list[ResolverEntry]] = {}
         self._loaded: dict[tuple[Op, int], Registration] = {}
         self._prefixes: list[CustomPrefix] = []  # the longest first
@@ -199,27 +199,31 @@ class MutableOpResolver(OpResolver):
             raise ResolverError(
                 f"{op_label(op)} is registered with {registration!r}, which is neither a Registration nor 'module:NAME'."
             )
-        self._put(ResolverEntry(op, min_version, max_version, registration, self.provenance, limit), fallback)
+        self._put(ResolverEntry(op, min_version, max_version, registration, self.provenance, limit, None), fallback)
 
     def _put(self, entry: ResolverEntry, fallback: bool = False) -> None:
         versions = range(entry.min_version, entry.max_version + 1)
         if fallback:
             for version in versions:
                 one = entry.__replace__(min_version=version, max_version=version)
-                if (entry.op, version) in self._by_version:
+                if self._newest(entry.op, version) is not None:
                     self._fallbacks.setdefault((entry.op, version), []).append(one)
                 else:
                     self._put(one)
             return
         self._entries.append(entry)
+        self._by_op.setdefault(entry.op, []).append(entry)
         if isinstance(entry.op, CustomPrefix):
             self._prefixes = sorted({*self._prefixes, entry.op}, key=lambda key: (-len(key.prefix), key.prefix))
             self._loaded.clear()
-        for version in versions:
-            self._by_version[entry.op, version] = entry
-            if self._fallbacks or self._loaded:  # neither is there while a plugin registers its ops
+        if self._fallbacks or self._loaded:  # neither is there while a plugin registers its ops
+            for version in versions:
                 self._fallbacks.pop((entry.op, version), None)
                 self._loaded.pop((entry.op, version), None)
+
+    def _newest(self, op: Op, version: int) -> ResolverEntry | None:
+        """Return the last entry that was added for an op, or a family, in this version."""
+        return next((each for each in reversed(self._by_op.get(op, ())) if each.min_version <= version <= each.max_version), None)
 
     def add_all(self, other: OpResolver, provenance: Provenance | None = None) -> None:
         """Add every entry of another resolver; they replace entries of the same op and version.
@@ -258,7 +262,7 @@ class MutableOpResolver(OpResolver):
         their fallbacks.
         """
         for key in self._keys(op_key(op)):
-            if (entry := self._by_version.get((key, version))) is not None:
+            if (entry := self._newest(key, version)) is not None:
                 yield entry.serving(op) if isinstance(op, str) else entry
 
     def fallbacks(self, entry: ResolverEntry, version: int) -> Iterator[ResolverEntry]:
@@ -278,18 +282,21 @@ class MutableOpResolver(OpResolver):
 
     def overridden(self) -> list[ResolverEntry]:
         """Return the entries that later ones replaced, wholly or in part, in the order of registration."""
-        newer: set[tuple[Op, int]] = set()
-        found = []
-        for entry in reversed(self._entries):
-            served = {(entry.op, version) for version in range(entry.min_version, entry.max_version + 1)}
-            if served & newer:
-                found.append(entry)
-            newer |= served
-        return found[::-1]
+        replaced = {
+            id(entry)
+            for same in self._by_op.values()
+            for at, entry in enumerate(same)
+            if any(each.min_version <= entry.max_version and entry.min_version <= each.max_version for each in same[at + 1 :])
+        }
+        return [entry for entry in self._entries if id(entry) in replaced]
 
     def entries(self, op: Op | int | None = None) -> Iterator[ResolverEntry]:
-        current = set(map(id, self._by_version.values()))
-        kept = [entry for entry in self._entries if id(entry) in current]
+        kept = [
+            entry
+            for entry in self._entries
+            if len(self._by_op[entry.op]) == 1
+            or any(self._newest(entry.op, version) is entry for version in range(entry.min_version, entry.max_version + 1))
+        ]
         if op is None:
             return iter(kept)
         keys = [*self._keys(op_key(op))]

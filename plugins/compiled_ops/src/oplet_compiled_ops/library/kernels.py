@@ -19,27 +19,53 @@ from typing import Any
 
 import numpy as np
 
-try:
-    from _blake2 import blake2b  # what hashlib has for it: importing that also loads OpenSSL
-except ImportError:
-    from hashlib import blake2b
-
+from oplet.records import Row
 from oplet_compiled_ops.library.memory import address
 from oplet_compiled_ops.library.opening import MissingKernelError, library
-from oplet_compiled_ops.library.signatures import kinds
 
 __all__ = [
     "DIRECT",
     "FAMILIES",
     "Entry",
     "Kernel",
+    "Kind",
     "MissingKernelError",
     "built_with",
     "family",
     "family_of",
     "kernel",
+    "kinds",
     "known",
 ]
+
+
+class Kind(Row):
+    """The type of one argument: dtype and number of dimensions, 0 for a scalar.
+
+    Attributes:
+        dtype: the type of its numbers.
+        ndim: the number of dimensions of a contiguous array; 0 for a number.
+    """
+
+    dtype: np.dtype
+    ndim: int
+
+    @property
+    def is_float(self) -> bool:
+        return self.dtype.kind == "f"
+
+
+def kinds(signature: str) -> tuple[Kind, ...]:
+    """Parse a signature; return the types of its arguments."""
+    text = signature.removeprefix("void(").removesuffix(")")
+    parts = [part.partition("[") for part in text.split(", ")]  # no axes have ", " within
+    return tuple([Kind(np.dtype(number), axes.count(",") + 1 if axes else 0) for number, _, axes in parts])
+
+
+try:
+    from _blake2 import blake2b  # what hashlib has for it: importing that also loads OpenSSL
+except ImportError:
+    from hashlib import blake2b
 
 _FLOAT, _BITS = struct.Struct("d"), struct.Struct("q")
 _PACKAGE = "oplet_compiled_ops."

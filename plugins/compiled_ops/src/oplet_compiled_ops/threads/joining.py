@@ -20,7 +20,7 @@ from oplet_compiled_ops.library.kernels import MissingKernelError
 from oplet_compiled_ops.library.memory import Array, words_at
 from oplet_compiled_ops.overriding import Thunk
 from oplet_compiled_ops.shaping import COPY, COPY_WORDS, copy_arguments
-from oplet_compiled_ops.threads.jobs import CHAIN, GRAPH_WORDS, HEAD_WORDS, JOB_WORDS, LINK_WORDS, RUN_GRAPH
+from oplet_compiled_ops.threads import CHAIN, GRAPH_WORDS, HEAD_WORDS, JOB_WORDS, LINK_WORDS, RUN_GRAPH
 
 if TYPE_CHECKING:
     from oplet_compiled_ops.threads.failing import Failure

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from oplet_compiled_ops.threads.jobs import MOST_PARTS
+from oplet_compiled_ops.threads import MOST_PARTS
 
 if TYPE_CHECKING:
     from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition

@@ -20,7 +20,7 @@ from oplet.kernels.arrays import Copies, spans
 from oplet_compiled_ops.library.kernels import Entry, known
 from oplet_compiled_ops.library.memory import Array, Pointers, address, words_at
 from oplet_compiled_ops.library.opening import library
-from oplet_compiled_ops.threads.jobs import HEAD_WORDS, RUN
+from oplet_compiled_ops.threads import HEAD_WORDS, RUN
 
 __all__ = ["store_thunks"]
 

@@ -37,7 +37,7 @@ from oplet_compiled_ops.library.memory import Array, aligned
 from oplet_compiled_ops.library.opening import c_function
 from oplet_compiled_ops.overriding import Thunk
 from oplet_compiled_ops.shaping import COPY
-from oplet_compiled_ops.threads.jobs import (
+from oplet_compiled_ops.threads import (
     BOX,
     CHAIN,
     GRAPH_WORDS,
