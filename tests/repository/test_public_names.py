@@ -31,6 +31,12 @@ GONE = {
     "CustomPrefix": "oplet.ops.serving.provenance",
     "InterpreterWithCustomOps": "oplet.interpreter",
     "SignatureRunner": "oplet.interpreter",
+    "Loop": "",
+    "LoopJoiner": "",
+    "Places": "",
+    "RunAnew": "",
+    "StoringJoiner": "",
+    "UnforeseenShapeError": "",
     "ensure_eq": "",
     "limited": "",
 }

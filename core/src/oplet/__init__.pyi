@@ -23,13 +23,8 @@ from oplet.ops.ensure import ensure as ensure
 from oplet.ops.ensure import ensure_fits as ensure_fits
 from oplet.ops.node import Node as Node
 from oplet.ops.serving.joining import Joiner as Joiner
-from oplet.ops.serving.joining import Loop as Loop
-from oplet.ops.serving.joining import LoopJoiner as LoopJoiner
-from oplet.ops.serving.joining import Places as Places
-from oplet.ops.serving.joining import RunAnew as RunAnew
+from oplet.ops.serving.joining import StalePlanError as StalePlanError
 from oplet.ops.serving.joining import StoredThunks as StoredThunks
-from oplet.ops.serving.joining import StoringJoiner as StoringJoiner
-from oplet.ops.serving.joining import UnforeseenShapeError as UnforeseenShapeError
 from oplet.ops.serving.node_limits import NodeLimits as NodeLimits
 from oplet.ops.serving.provenance import Composite as Composite
 from oplet.ops.serving.provenance import Provenance as Provenance

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import Context, Interpreter, MutableOpResolver, Node, Profiler, Registration, UnforeseenShapeError, ensure
+from oplet import Context, Interpreter, MutableOpResolver, Node, Profiler, Registration, StalePlanError, ensure
 from oplet.errors import TensorError
 from oplet.schema.options import WhileOptions
 from oplet_testing.graphs import Graph, Op, graph_model
@@ -43,7 +43,7 @@ def _bind_filled(context: Context, node: Node) -> Callable[[], None]:
         if node.absorbed:
             found = _leading(node.absorbed[0].inputs[0].data)
             if len(found) == 1:
-                raise UnforeseenShapeError(node)
+                raise StalePlanError(node)
         else:
             found = node.inputs[0].data
         node.outputs[0].data[...] = 0
@@ -57,7 +57,7 @@ def _all(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
 
 
 LEADING = Registration(prepare=_prepare_leading, invoke=_run_leading, pure=True, absorbable=True)
-FILLED = Registration(prepare=_prepare_filled, bind=_bind_filled, pure=True, absorbs=_all)
+FILLED = Registration(prepare=_prepare_filled, bind=_bind_filled, pure=True, fuses=_all, speculative=True)
 
 
 def opened(filled: Registration = FILLED, leading: Registration = LEADING, model: bytes = MODEL, **more: Any) -> Interpreter:
@@ -103,7 +103,7 @@ def test_a_kernel_that_refuses_to_absorb_when_it_is_prepared_runs_its_node_alone
         ensure(not node.absorbed, "not these.")
         _prepare_filled(context, node)
 
-    interpreter = opened(Registration(prepare=prepare, bind=_bind_filled, pure=True, absorbs=_all))
+    interpreter = opened(Registration(prepare=prepare, bind=_bind_filled, pure=True, fuses=_all, speculative=True))
     assert run(interpreter, 5, -1, -1) == [5, 0, 0]
 
 
@@ -112,7 +112,7 @@ def test_a_kernel_that_refuses_to_absorb_when_it_is_prepared_runs_its_node_alone
     [
         (FILLED, Registration(prepare=_prepare_leading, invoke=_run_leading, pure=True)),
         (FILLED, Registration(prepare=_prepare_leading, invoke=_run_leading, absorbable=True)),
-        (Registration(prepare=_prepare_filled, bind=_bind_filled, absorbs=_all), LEADING),
+        (Registration(prepare=_prepare_filled, bind=_bind_filled, fuses=_all, speculative=True), LEADING),
         (Registration(prepare=_prepare_filled, bind=_bind_filled, pure=True), LEADING),
     ],
     ids=["not absorbable", "not pure", "the other not pure", "does not absorb"],

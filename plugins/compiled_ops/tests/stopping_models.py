@@ -187,6 +187,7 @@ MODELS = {
     "averages of one row": Case(lambda: pool("AVERAGE_POOL_2D", [1, 1, 15_000, 1], [1, 15_000]), [[1, 1, 9, 1]]),
     "averages of large windows": Case(lambda: pool("AVERAGE_POOL_2D", [1, 2500, 2500, 1], [2500, 2500]), [[1, 3, 3, 1]], True),
     "averages of int8": Case(lambda: pool("AVERAGE_POOL_2D", [1, 2000, 2000, 2], [2000, 2000], "int8"), [[1, 3, 3, 2]], True),
+    "maxima of int8": Case(lambda: pool("MAX_POOL_2D", [1, 2800, 2800, 2], [2800, 2800], "int8"), [[1, 3, 3, 2]], True),
     "rows of a wide map": Case(lambda: resize([1, 1, 200_000, 8], [200_000, 1]), [[1, 1, 2, 8]], True),
     "rows of a wide map of int8": Case(lambda: resize([1, 1, 1_000_000, 1], [400_000, 1], "int8"), [[1, 1, 2, 1]], True),
     "rnn": Case(lambda: rnn(1500, 3, 2000)),

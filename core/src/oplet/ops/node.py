@@ -43,7 +43,7 @@ class Node:
         in_place: the inputs whose memory the first output may share; set by `prepare`, emptied before each prepare. The kernel must
             compute the same result there: it never overwrites a value of such an input before it has read it. The runtime uses
             at most one of them, of the output's size and without later readers.
-        absorbed: the nodes that were fused into it and do not run themselves (`Registration.absorbs`, `fuses`).
+        absorbed: the nodes that were fused into it and do not run themselves (`Registration.fuses`).
         main: the one of `absorbed` under whose op profiles show the time of the fused node; None for the node itself. Set by `prepare`,
             which finds None there.
         custom_options: the custom options, as bytes; of a custom op.

@@ -333,6 +333,11 @@ class Subgraph:
             self.execution_plan = self._orders[0]
         self._orders = None
 
+    def set_apart(self, node: Node | None) -> None:
+        """Exclude a node from fusion, and have the subgraph prepared again."""
+        self.absorption.set_apart(node)
+        self.invalidate()
+
     def find_last_uses(self) -> None:
         """Compute `last_use`, the position in the execution plan of the last node that reads each tensor."""
         end = len(self.execution_plan)

@@ -16,16 +16,11 @@ __all__ = [
     "LONGEST",
     "Absorption",
     "Joiner",
-    "Loop",
-    "LoopJoiner",
-    "Places",
     "Rounds",
-    "RunAnew",
     "Spans",
+    "StalePlanError",
     "StoredThunks",
-    "StoringJoiner",
     "Touched",
-    "UnforeseenShapeError",
     "absorb",
     "joined",
     "looped",
@@ -33,15 +28,16 @@ __all__ = [
 ]
 
 
-class UnforeseenShapeError(Exception):
-    """Raised by the function that runs a fused node, if the fused nodes give another shape than was prepared, or must be refused.
+class StalePlanError(Exception):
+    """Raised by a step that cannot run as it was prepared; the runtime prepares the nodes again, and runs them from the start.
 
     Attributes:
-        node: the fused node, which is then prepared and run unfused.
+        node: the fused node whose nodes give another shape than was prepared, or must be refused: it is then prepared unfused. None if
+            the step is from disk and one of its nodes fails: the nodes' own kernels then tell what is wrong.
     """
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(f"{node!r} gives another shape than it was prepared for")
+    def __init__(self, node: Node | None = None) -> None:
+        super().__init__(f"{node or 'a step from disk'!r} cannot run as it was prepared")
         self.node = node
 
 
@@ -73,8 +69,8 @@ class Absorption:
         """Return whether a tensor is never computed, as its reader absorbs (computes itself) the node that would write it."""
         return bool(self.nodes) and any(tensor in other.outputs for node in self.nodes for other in node.absorbed)
 
-    def set_apart(self, node: Node) -> None:
-        """Exclude a node from fusion from the next preparation on; no effect if no node is fused into it now."""
+    def set_apart(self, node: Node | None) -> None:
+        """Exclude a node from fusion from the next preparation on; no effect on None, or if no node is fused into it now."""
         self.apart.update(mine.index for mine in self.nodes if mine is node)
 
     def end(self, before: Container[Node] = ()) -> None:
@@ -87,25 +83,26 @@ class Absorption:
 
 
 def absorb(
-    nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int], restarts: Callable[[], bool], *, fuse: bool = True
+    nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int], restarts: Callable[[], bool], *, alone: bool
 ) -> list[Node]:
-    """Fuse into nodes those producers that only they read, as their kernels ask (`Registration.absorbs`, `Registration.fuses`).
+    """Fuse into nodes those producers that only they read, as their kernels ask (`Registration.fuses`).
 
     Args:
         nodes: the nodes of a graph, in the order in which they run; none absorbs another one yet.
         read: the tensors that the graph's caller reads.
         apart: the indices of nodes that stay unfused.
-        restarts: whether a run may be aborted and restarted, as a kernel with `absorbs` may demand; called only if there is one.
-        fuse: whether nodes may absorb others to be faster.
+        restarts: whether a run may be aborted and restarted, as a `speculative` kernel may demand; called only if there is one.
+        alone: whether no delegate runs nodes of the graph, so that nodes may be fused that are only faster then.
 
     Returns:
         The nodes that absorb others, whose `absorbed` is set.
     """
     wanting = [
-        node
+        (node, kernel)
         for node in nodes
         if (kernel := node.registration) is not None
-        and (kernel.absorbs is not None or (fuse and kernel.fuses is not None))
+        and kernel.fuses is not None
+        and (alone or kernel.speculative)
         and node.index not in apart
     ]
     if not wanting:
@@ -118,31 +115,31 @@ def absorb(
                 readers[tensor] = readers.get(tensor, 0) + 1
     found: list[Node] = []
     can_restart: bool | None = None
-    for node in wanting:
+    for node, kernel in wanting:
         own = [
             maker
             for tensor in node.inputs
-            if tensor in makers and readers[tensor] == 1 and not (maker := makers[tensor]).absorbed
-        ]
-        kernel = node.registration
-        if not own or kernel is None:
-            continue
-        if kernel.absorbs is not None:
-            node.absorbed = tuple(kernel.absorbs(node, [maker for maker in own if _is_absorbable(maker)]))
-            if node.absorbed:
-                can_restart = restarts() if can_restart is None else can_restart
-                node.absorbed = node.absorbed if can_restart else ()
-        if fuse and kernel.fuses is not None and not node.absorbed:
+            if tensor in makers
+            and readers[tensor] == 1
+            and not (maker := makers[tensor]).absorbed
             # What reads a variable would read it later, when another node may have changed it.
-            node.absorbed = tuple(kernel.fuses(node, [maker for maker in own if not _reads_variables(maker)]))
-        if node.absorbed:
+            and (_is_absorbable(maker) if kernel.speculative else not _reads_variables(maker))
+        ]
+        if not own or kernel.fuses is None:
+            continue
+        absorbed = tuple(kernel.fuses(node, own))
+        if absorbed and kernel.speculative:
+            can_restart = restarts() if can_restart is None else can_restart
+            absorbed = absorbed if can_restart else ()
+        if absorbed:
+            node.absorbed = absorbed
             found.append(node)
     return found
 
 
 def _is_plain(node: Node) -> bool:
     kernel = node.registration
-    return kernel is not None and kernel.pure and kernel.absorbs is None and len(node.outputs) == 1
+    return kernel is not None and kernel.pure and not kernel.speculative and len(node.outputs) == 1
 
 
 def _reads_variables(node: Node) -> bool:
@@ -156,7 +153,7 @@ def _is_absorbable(node: Node) -> bool:
 #: Pieces of memory, each as its first address and that after its last byte.
 Spans = Sequence[tuple[int, int]]
 
-#: Runs rounds of a loop, see `LoopJoiner.loop`.
+#: Runs rounds of a loop, see `Joiner.loop`.
 Rounds = Callable[[int, bool], int]
 
 #: About the seconds that a joined thunk may take, since a run is stopped between thunks only.
@@ -175,12 +172,28 @@ class Touched(Row):
     writes: Spans
 
 
+class StoredThunks(Row):
+    """Fused steps in serialized form, for other processes.
+
+    Attributes:
+        restores: the "module:NAME" of the function that deserializes them: restore(facts, memory, arena, model) returns the steps, or None
+            where they cannot run. Importing the module should import little else.
+        facts: the data for that function: dictionaries, lists, numbers, strings and bytes.
+        memory: the bytes that the steps use besides arena and model; the function gets a private copy, aligned to 64 bytes.
+        offsets: the offsets in `memory` of the arrays that the joiner was given.
+    """
+
+    restores: str
+    facts: Mapping[str, Any]
+    memory: bytes
+    offsets: Sequence[int]
+
+
 class Joiner(Protocol):
     """Fuses steps (functions that run nodes) into one. One that can be fused has its package's joiner as attribute `joiner`.
 
     Steps that can be fused call nothing in Python, and always do the same with the same arrays. A fused step may raise an error
-    of one of them after it has run all; the fused step's attribute `failed_at` is then the position of the failed one. A joiner
-    that compiles loops, too, is a `LoopJoiner`.
+    of one of them after it has run all; the fused step's attribute `failed_at` is then the position of the failed one.
 
     Examples:
         >>> thunk.joiner = JOINER  # doctest: +SKIP
@@ -201,98 +214,50 @@ class Joiner(Protocol):
                 run at the same time.
         """
 
-
-class Loop(Row):
-    """A loop whose condition and body are steps that can be fused, and whose values are copied by `oplet.kernels.arrays.Copies`.
-
-    Attributes:
-        before: copies the inputs of the first iteration.
-        condition: computes `flag`.
-        flag: one value of BOOL: whether there is another iteration.
-        body: the steps of an iteration.
-        step: copies the inputs of the next iteration.
-        after: copies the results, when the condition is false.
-    """
-
-    before: Thunk
-    condition: Sequence[Thunk]
-    flag: Array
-    body: Sequence[Thunk]
-    step: Thunk
-    after: Thunk
-
-
-class LoopJoiner(Joiner, Protocol):
-    """A joiner (fuses the functions that run nodes) that can compile a whole loop into one function, too."""
-
-    def loop(self, loop: Loop) -> Rounds | None:
+    def loop(
+        self, before: Thunk, condition: Sequence[Thunk], flag: Array, body: Sequence[Thunk], step: Thunk, after: Thunk
+    ) -> Rounds | None:
         """Return a function that runs iterations of a loop, and keeps alive what it needs; None where it cannot be made.
 
         Its arguments are the largest number of iterations, and whether they are the first, before which it runs `before`. It returns the
         number of iterations that it ran: if they are fewer, the condition was false, and it ran `after`. When it raises, its attribute
         `failed_at` is the position of the step that failed, among those of the condition and then of the body.
+
+        Args:
+            before: copies the inputs of the first iteration.
+            condition: the steps that compute `flag`.
+            flag: one value of BOOL: whether there is another iteration.
+            body: the steps of an iteration.
+            step: copies the inputs of the next iteration.
+            after: copies the results, when the condition is false.
         """
 
-
-class RunAnew(Exception):
-    """Raised by code read from disk that cannot finish; the runtime then prepares the nodes and runs their own kernels."""
-
-
-class Places(Row):
-    """The memory blocks that fused steps may refer to and that another process has as well, each as (address, size in bytes).
-
-    Attributes:
-        arena: the memory block that tensors share.
-        model: the model's bytes.
-    """
-
-    arena: tuple[int, int]
-    model: tuple[int, int]
-
-
-class StoredThunks(Row):
-    """Fused steps in serialized form, for other processes.
-
-    Attributes:
-        restores: the "module:NAME" of the function that deserializes them: restore(facts, memory, places) returns the steps, or None where
-            they cannot run. Importing the module should import little else.
-        facts: the data for that function: dictionaries, lists, numbers, strings and bytes.
-        memory: the bytes that the steps use besides arena and model; the function gets a private copy, aligned to 64 bytes.
-        offsets: the offsets in `memory` of the arrays that the joiner was given.
-    """
-
-    restores: str
-    facts: Mapping[str, Any]
-    memory: bytes
-    offsets: Sequence[int]
-
-
-class StoringJoiner(Joiner, Protocol):
-    """A joiner (fuses the functions that run nodes) whose fused steps can be serialized, too."""
-
-    def store(self, runs: Sequence[Sequence[Thunk]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
+    def store(self, runs: Sequence[Sequence[Thunk]], arena: Array, model: Array, arrays: Sequence[Array]) -> StoredThunks | None:
         """Serialize the fused step of each run of steps; None where that is impossible.
 
         Args:
             runs: groups of steps, each to be fused into one; a step that cannot be fused is a group of its own.
-            places: the memory blocks that exist in the other process, too.
+            arena: the memory that tensors share, bytes that the other process has as well.
+            model: the model's bytes, which it has, too.
             arrays: arrays outside of these that the runtime needs, too.
         """
 
 
-def looped(loop: Loop) -> Rounds | None:
-    """Return a function that runs a loop as compiled code; None if one of its steps cannot be fused, or loops cannot be compiled."""
-    thunks = *loop.condition, *loop.body
+def looped(
+    before: Thunk, condition: Sequence[Thunk], flag: Array, body: Sequence[Thunk], step: Thunk, after: Thunk
+) -> Rounds | None:
+    """Return a function that runs a loop as compiled code (see `Joiner.loop`); None if one of its steps cannot be fused."""
+    thunks = *condition, *body
     joiner = _joiner_of(thunks)
-    if not hasattr(joiner, "loop"):
+    if joiner is None:
         return None
     own = [thunk if getattr(thunk, "joiner", None) is joiner else joiner.adopt(thunk) for thunk in thunks]
-    copies = [joiner.adopt(some) for some in (loop.before, loop.step, loop.after)]
+    copies = [joiner.adopt(some) for some in (before, step, after)]
     if any(thunk is None for thunk in (*own, *copies)):
         return None
     before, step, after = copies
-    count = len(loop.condition)
-    made: Rounds | None = joiner.loop(Loop(before, own[:count], loop.flag, own[count:], step, after))
+    count = len(condition)
+    made: Rounds | None = joiner.loop(before, own[:count], flag, own[count:], step, after)
     return made
 
 
@@ -356,18 +321,21 @@ def joined(
     return steps, [run.first for run in runs]
 
 
-def storable(thunks: Sequence[Thunk], seconds: Sequence[float], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
-    """Serialize the fused steps of a graph; None where one cannot be serialized, or no joiner does it.
+def storable(
+    thunks: Sequence[Thunk], seconds: Sequence[float], arena: Array, model: Array, arrays: Sequence[Array]
+) -> StoredThunks | None:
+    """Serialize the fused steps of a graph; None where one cannot be serialized, or nothing fuses them.
 
     Args:
         thunks: a step per node.
         seconds: the approximate duration of each.
-        places: the memory blocks (arena and model) that the other process has as well.
+        arena: the memory that tensors share, bytes that the other process has as well.
+        model: the model's bytes, which it has, too.
         arrays: arrays outside of these that the runtime needs, too.
     """
     joiner = _joiner_of(thunks)
-    if not hasattr(joiner, "store"):
+    if joiner is None:
         return None
     runs = [run.thunks or [thunks[run.first]] for run in _runs(thunks, seconds, joiner)]
-    found: StoredThunks | None = joiner.store(runs, places, arrays)
+    found: StoredThunks | None = joiner.store(runs, arena, model, arrays)
     return found

@@ -53,12 +53,12 @@ class Registration(Record):
         profiling_string: `profiling_string(context, node) -> str`, the label by which profiles group nodes.
         user_data: a value that the methods share; of the registration, not of a node.
         pure: whether the outputs depend only on the inputs; a node with constant inputs then runs once, when the graph is prepared.
-        absorbs: `absorbs(node, makers) -> nodes`: which of the nodes that make its inputs, and whose outputs nothing else reads, it
+        fuses: `fuses(node, makers) -> nodes`: which of the pure nodes that make its inputs, and whose outputs nothing else reads, it
             computes itself (`oplet.ops.serving.joining`). Such a node has them as its `absorbed` when it is prepared, and not where
             `prepare` refused it with them. Their outputs have no memory then.
-        fuses: `fuses(node, makers) -> nodes`, like `absorbs` but only for speed: which of these pure nodes, `absorbable` or not,
-            it computes itself. All shapes are what they are without it, and its thunk raises no `UnforeseenShapeError`.
-        absorbable: whether a kernel of another node may absorb the node: compute it from its inputs and options; of pure ones.
+        speculative: whether a node with fused ones is prepared for a shape that only the run confirms; its thunk raises
+            `StalePlanError` where it is another. Such a node fuses `absorbable` nodes only, in graphs that can be run again from the start.
+        absorbable: whether a `speculative` kernel of another node may compute the node from its inputs and options; of pure ones.
         sparse: positions of inputs whose constants may be sparse. Their `tensor.data` has the stored values, in one dimension, and
             `tensor.sparsity` their places.
         types: the element types of its main inputs, for documentation and for builds that select by type; empty for any.
@@ -86,8 +86,8 @@ class Registration(Record):
     profiling_string: Callable[[Context, Node], str] | None = None
     user_data: Any = None
     pure: bool = False
-    absorbs: Callable[[Node, Sequence[Node]], Sequence[Node]] | None = None
     fuses: Callable[[Node, Sequence[Node]], Sequence[Node]] | None = None
+    speculative: bool = False
     absorbable: bool = False
     sparse: frozenset[int] = frozenset()
     types: tuple[TensorType, ...] = ()

@@ -16,7 +16,7 @@ from oplet.errors import CancelledError, DeadlineError, InvokeError, OpletError,
 from oplet.model.reachability import called_subgraphs
 from oplet.ops.context import Declined, EnsureError, Node, UnfitError
 from oplet.ops.node import Thunk
-from oplet.ops.serving.joining import RunAnew, UnforeseenShapeError
+from oplet.ops.serving.joining import StalePlanError
 from oplet.ops.tensor import Allocation, Array, Tensor
 from oplet.runtime.execution.checks import with_write_check
 from oplet.runtime.execution.kernel_context import KernelContext
@@ -181,7 +181,7 @@ def _bind_anew(context: KernelContext, moved: set[Tensor]) -> None:
 
 
 #: What thunks raise that is no failure of their nodes: it ends the run, or has the runtime begin it again.
-PASSED_ON = CancelledError, DeadlineError, RunAnew, UnforeseenShapeError
+PASSED_ON = CancelledError, DeadlineError, StalePlanError
 
 #: The clock of the first run: this thread's processor time, so that a thunk does not seem long because other processes were in its way;
 #: or, where the system counts that in ticks or has no such clock (a browser), the time.
@@ -197,7 +197,7 @@ def run_segment(context: KernelContext, segment: Segment) -> None:
         CancelledError: another thread called `cancel`.
         DeadlineError: the run took longer than `max_seconds`.
         InvokeError: a kernel failed.
-        UnforeseenShapeError: a fused node's output has another shape than it was prepared for.
+        StalePlanError: a fused node's output has another shape than it was prepared for.
     """
     session = context.session
     meter, profiler = session.meter, session.profiler

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from oplet.errors import StateError
-from oplet.ops.node import Thunk
-from oplet.ops.serving.joining import RunAnew, UnforeseenShapeError
+from oplet.ops.node import Node, Thunk
+from oplet.ops.serving.joining import StalePlanError
 from oplet.ops.tensor import Allocation, Array, Shape, Tensor
 from oplet.runtime.execution.binding import run_joined, run_segment
 from oplet.runtime.execution.checks import checked_shape
@@ -152,11 +152,10 @@ class Executor:
         try:
             run_joined(self.context, segment)
             return True
-        except RunAnew:
-            return False  # `invoke` rebinds
-        except UnforeseenShapeError as error:
-            self._begin_again(error)
-            return False
+        except StalePlanError as error:
+            if error.node is not None:
+                self._begin_again(error.node)
+            return False  # `invoke` rebinds a plan from disk
         finally:
             session.leave_alone()
 
@@ -167,12 +166,11 @@ class Executor:
             segment = segments[number]
             try:
                 run_segment(self.context, segment)
-            except UnforeseenShapeError as error:
+            except StalePlanError as error:
                 if not self.session.is_outermost(subgraph):
-                    subgraph.absorption.set_apart(error.node)
-                    subgraph.invalidate()
+                    subgraph.set_apart(error.node)
                     raise
-                segment = self._begin_again(error)
+                segment = self._begin_again(error.node)
                 number = 0
             number += 1
             if segment.end < end and (number == len(segments) or any(tensor.resized for tensor in segment.dynamic)):
@@ -185,13 +183,15 @@ class Executor:
         if self.session.release_dynamic_tensors:
             self._release_dynamic()
 
-    def _begin_again(self, error: UnforeseenShapeError) -> Segment:
+    def _begin_again(self, apart: Node | None) -> Segment:
         """Replace the segments (prepared parts of the plan) by an empty one that keeps the inputs' memory and values; return it.
+
+        A node in `apart` is fused with no others from then on.
 
         All nodes are prepared again, as those that call a subgraph may have been prepared for other shapes of its outputs.
         """
         subgraph = self.subgraph
-        subgraph.absorption.set_apart(error.node)
+        subgraph.absorption.set_apart(apart)
         subgraph.absorption.end()
         subgraph.restore_order()
         kept, begin = subgraph.segments[0], Segment(0, [], [])
@@ -207,9 +207,8 @@ class Executor:
         self.session.count_call()
         try:
             run_segment(self.context, segment)
-        except UnforeseenShapeError as error:
-            self.subgraph.absorption.set_apart(error.node)
-            self.subgraph.invalidate()
+        except StalePlanError as error:
+            self.subgraph.set_apart(error.node)
             raise
 
     def guard_readers(self, tensor: Tensor) -> None:

@@ -81,7 +81,7 @@ def _absorb(subgraph: Subgraph, restarts: Callable[[], bool], beyond: frozenset[
     nodes = [subgraph.nodes[index] for index in subgraph.execution_plan]
     absorption, read = subgraph.absorption, [subgraph.tensors[index] for index in subgraph.read]
     # A delegate's kernel may run nodes in an order and with memory of its own.
-    absorption.nodes = absorb(nodes, read, absorption.apart | beyond, restarts, fuse=not subgraph.delegated.kernels)
+    absorption.nodes = absorb(nodes, read, absorption.apart | beyond, restarts, alone=not subgraph.delegated.kernels)
     if absorption.nodes:
         moved = absorption.absorbed
         subgraph.reorder([other.index for node in nodes if node not in moved for other in (*node.absorbed, node)])
@@ -218,7 +218,7 @@ def prepare_node(context: KernelContext, node: Node) -> None:
 def _try_prepare(context: KernelContext, node: Node) -> bool:
     _reset_node(context, node)
     registration, memory = node.registration, context.session.memory
-    if node.absorbed and (registration is None or (registration.absorbs is None and registration.fuses is None)):
+    if node.absorbed and (registration is None or registration.fuses is None):
         raise PrepareError(f"Another kernel than the one that serves {node!r} would compute the nodes before it with it.")
     if registration is None or registration.prepare is None:
         return True

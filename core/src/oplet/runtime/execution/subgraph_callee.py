@@ -10,7 +10,7 @@ from oplet.errors import InvokeError, OpletError, failures
 from oplet.ops.callee import Callee
 from oplet.ops.context import Node, ensure
 from oplet.ops.node import Thunk
-from oplet.ops.serving.joining import LONGEST, Loop, Rounds, UnforeseenShapeError, looped
+from oplet.ops.serving.joining import LONGEST, Rounds, StalePlanError, looped
 from oplet.ops.tensor import Shape
 from oplet.runtime.describe.node_errors import node_error
 from oplet.runtime.execution.session import Session
@@ -71,7 +71,7 @@ class SubgraphCallee(Callee):
         if first is None or second is None:
             return None
         flag = condition.outputs[0].data
-        run = looped(Loop(before, first.thunks, flag, second.thunks, step, after))
+        run = looped(before, first.thunks, flag, second.thunks, step, after)
         return None if run is None else _Rounds(self._session, subgraphs, (first, second), run)
 
     def restart(self) -> None:
@@ -88,7 +88,7 @@ class _Rounds:
         session: the session.
         subgraphs: the condition and the body.
         segments: the only segment of each, with its nodes and thunks.
-        run: runs iterations, see `LoopJoiner.loop`.
+        run: runs iterations, see `Joiner.loop`.
     """
 
     def __init__(
@@ -118,10 +118,9 @@ class _Rounds:
             most = min(self._together, limit - done)
             try:
                 count = run(most, not done)
-            except UnforeseenShapeError as error:
+            except StalePlanError as error:
                 for subgraph in self._subgraphs:
-                    subgraph.absorption.set_apart(error.node)
-                    subgraph.invalidate()
+                    subgraph.set_apart(error.node)
                 raise
             except failures() as error:
                 raise self._failure(error) from error

@@ -281,7 +281,7 @@ def is_plain(subgraph: Subgraph, resources: Collection[Any]) -> bool:
             or subgraph.delegated.kernels
             or subgraph.delegated.inlined
             or subgraph.delegated.immutable
-            or any(node.registration is None or node.registration.absorbs is not None for node in subgraph.absorption.nodes)
+            or any(node.registration is None or node.registration.speculative for node in subgraph.absorption.nodes)
         )
     ):
         return False

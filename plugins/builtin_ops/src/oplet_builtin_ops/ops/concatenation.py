@@ -102,4 +102,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES, absorbs=slices_to_absorb)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=_TYPES, fuses=slices_to_absorb, speculative=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oplet import Context, Node, Tensor, TensorType, UnforeseenShapeError, ensure
+from oplet import Context, Node, StalePlanError, Tensor, TensorType, ensure
 from oplet.errors import PrepareError
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.axes import along, read_ints, resolve_axis
@@ -102,12 +102,12 @@ def bind_joined(node: Node) -> Thunk:
             try:
                 parts = box(source, read_ints(begin), read_ints(size))
             except PrepareError:
-                raise UnforeseenShapeError(node) from None
+                raise StalePlanError(node) from None
             values.append(source.data[parts])
             if any(has != dim for i, (has, dim) in enumerate(zip(values[-1].shape, source.shape)) if i != axis):
-                raise UnforeseenShapeError(node)
+                raise StalePlanError(node)
         if sum(value.shape[axis] for value in values) != length:
-            raise UnforeseenShapeError(node)
+            raise StalePlanError(node)
         start = 0
         for value in values:
             stop = start + value.shape[axis]

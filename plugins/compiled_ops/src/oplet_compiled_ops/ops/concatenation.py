@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, NodeLimits, Tensor, UnforeseenShapeError, decline
+from oplet import Context, Node, NodeLimits, StalePlanError, Tensor, decline
 from oplet_builtin_ops.ops.concatenation import REGISTRATION as BUILTIN
 from oplet_builtin_ops.shaping.joined_slices import JoinedSlices
 from oplet_compiled_ops.library.memory import Array, Pointers, address
@@ -34,7 +34,7 @@ def plan(context: Context, node: Node) -> Bind:
     ready(JOIN_SLICES)
 
     def fail(mark: Array) -> None:
-        raise UnforeseenShapeError(node)
+        raise StalePlanError(node)
 
     def bind() -> Thunk:
         x, y = source.data, output.data

@@ -1,4 +1,4 @@
-"""MAX_POOL_2D, compiled: float32."""
+"""MAX_POOL_2D, compiled: float32, uint8, int8, int16."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, charge, decline
 from oplet.kernels.activations import activation_range, float_activation_range
+from oplet.kernels.fixed_point import quantized_range
 from oplet.kernels.windows import Axis
 from oplet.schema.options import Pool2DOptions
 from oplet_compiled_ops.library.kernels import Kernel
@@ -36,6 +37,7 @@ def _declared(function: str, code: str, scratch: str, bound: str) -> Kernel:
 #: Arguments: input, output, first and last row of all outputs together, scratch for a row of the input, bounds, and for both
 #: dimensions the window's size, its stride and the padding before.
 _MAXIMUM = _declared("_maximum", "f4", "f4[::1]", "f4")
+_MAXIMUM_INTEGERS = {type: _declared("_maximum_integers", code, f"{code}[::1]", code) for type, code in _CODES.items()}
 #: The same arguments, and scratch for the sums of a window; one of them by type.
 _AVERAGE_FLOATS = _declared("_average_floats", "f4", "f4[::1], f4[::1]", "f4")
 _AVERAGE_INTEGERS = {type: _declared("_average_integers", code, "i4[::1], i4[::1]", "i8") for type, code in _CODES.items()}
@@ -56,6 +58,9 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
             low, high = float_activation_range(activation)
         else:
             low, high = activation_range(activation, output.type, output.scale, output.zero_point)
+            lowest, highest = quantized_range(output.type)
+            if not (averages or (lowest <= low <= highest and lowest <= high <= highest)):
+                decline("a bound of its activation is beyond its type.")
         width, channels = source.shape[2:]
         row = min(rows.filter, rows.size) * max(width * channels, _TAP)
         row += output.shape[2] * (1 + min(columns.filter, columns.size)) * max(channels, _TAP)
@@ -88,8 +93,7 @@ def pool_registration(builtin: Registration, averages: bool) -> Registration:
 
         return bind
 
-    types = [TensorType.FLOAT32, *(_AVERAGE_INTEGERS if averages else ())]
-    return override(builtin, plan, NodeLimits(inputs=[types]))
+    return override(builtin, plan, NodeLimits(inputs=[[TensorType.FLOAT32, *_CODES]]))
 
 
 def _blocks(rows: Axis, columns: Axis) -> int:
@@ -134,6 +138,6 @@ def _filled(axis: Axis) -> bool:
 
 
 def _kernel(type: TensorType, averages: bool) -> Kernel:
-    if not averages:
-        return _MAXIMUM
-    return _AVERAGE_FLOATS if type == TensorType.FLOAT32 else _AVERAGE_INTEGERS[type]
+    if type == TensorType.FLOAT32:
+        return _AVERAGE_FLOATS if averages else _MAXIMUM
+    return (_AVERAGE_INTEGERS if averages else _MAXIMUM_INTEGERS)[type]

@@ -24,14 +24,18 @@ def _clip(value, low, high):  # type: ignore[no-untyped-def]
 
 
 @_inlined
+def _larger(one, other):  # type: ignore[no-untyped-def]
+    return one if one >= other or one != one else other  # NaN is kept
+
+
+@_inlined
 def _largest(rows, folded):  # type: ignore[no-untyped-def]
     for i in range(folded.size):
         folded[i] = rows[0, i]
     for row in range(1, rows.shape[0]):
         source = rows[row]
         for i in range(folded.size):
-            # NaN is kept.
-            folded[i] = folded[i] if folded[i] >= source[i] or folded[i] != folded[i] else source[i]
+            folded[i] = _larger(folded[i], source[i])
 
 
 @_inlined
@@ -67,6 +71,22 @@ def _small_windows(x, out, n, row, top, bottom, low, high, size, stride, before)
             window(0, where, row_bytes, rows, columns, channels, to, low, high)
 
 
+@_inlined
+def _wide_windows(rows, folded, cells, out, low, high, size, stride, before):  # type: ignore[no-untyped-def]
+    _largest(rows, folded)
+    channels = cells.shape[1]
+    for column in range(out.shape[0]):
+        left, right = _seen(column, size, stride, before, cells.shape[0])
+        target, start = out[column], left * channels
+        if right - left == 2:  # most windows are small: one pass takes the maximum and clamps it
+            for c in range(channels):
+                target[c] = _clip(_larger(folded[start + c], folded[start + channels + c]), low, high)
+            continue
+        _largest(cells[left:right], target)
+        for c in range(channels):
+            target[c] = _clip(target[c], low, high)
+
+
 def _maximum(x, out, first, last, folded, low, high, size, stride, before):  # type: ignore[no-untyped-def]
     batch, height, width, channels = x.shape
     rows = shaped(x, (batch, height, width * channels))
@@ -76,14 +96,18 @@ def _maximum(x, out, first, last, folded, low, high, size, stride, before):  # t
         top, bottom = _seen(row, size[0], stride[0], before[0], height)
         if size[0] * size[1] <= _FEW:
             _small_windows(x, out, n, row, top, bottom, low, high, size[1], stride[1], before[1])
-            continue
-        _largest(rows[n, top:bottom], folded)
-        for column in range(out.shape[2]):
-            left, right = _seen(column, size[1], stride[1], before[1], width)
-            target = out[n, row, column]
-            _largest(cells[left:right], target)
-            for c in range(channels):
-                target[c] = _clip(target[c], low, high)
+        else:
+            _wide_windows(rows[n, top:bottom], folded, cells, out[n, row], low, high, size[1], stride[1], before[1])
+
+
+def _maximum_integers(x, out, first, last, folded, low, high, size, stride, before):  # type: ignore[no-untyped-def]
+    batch, height, width, channels = x.shape
+    rows = shaped(x, (batch, height, width * channels))
+    cells = shaped(folded, (width, channels))
+    for number in range(first, last):
+        n, row = number // out.shape[1], number % out.shape[1]
+        top, bottom = _seen(row, size[0], stride[0], before[0], height)
+        _wide_windows(rows[n, top:bottom], folded, cells, out[n, row], low, high, size[1], stride[1], before[1])
 
 
 def _average_floats(x, out, first, last, folded, sums, low, high, size, stride, before):  # type: ignore[no-untyped-def]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from oplet import Loop, Places, StoredThunks
+from oplet import StoredThunks
 from oplet.kernels.arrays import Copies, spans
 from oplet.records import Row
 from oplet_compiled_ops.library.kernels import MissingKernelError
@@ -108,7 +108,7 @@ class _Copied:
 
 
 class _Joiner:
-    """The object that fuses this package's functions: an `oplet.Joiner`, and an `oplet.StoringJoiner`, which stores fused ones on disk."""
+    """The object that fuses this package's functions: an `oplet.Joiner`."""
 
     def adopt(self, thunk: Thunk) -> Thunk | None:
         if type(thunk) is not Copies:
@@ -150,15 +150,17 @@ class _Joiner:
         call.keep = jobs, memory, words, tuple(thunks)
         return partial(_with_helpers, call, helpers) if helpers else call
 
-    def store(self, runs: Sequence[Sequence[Any]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
+    def store(self, runs: Sequence[Sequence[Any]], arena: Array, model: Array, arrays: Sequence[Array]) -> StoredThunks | None:
         from oplet_compiled_ops.threads.storing import store_thunks  # here, as it is rarely needed
 
-        return store_thunks(runs, places, arrays)
+        return store_thunks(runs, arena, model, arrays)
 
-    def loop(self, loop: Loop) -> Callable[[int, bool], int] | None:
+    def loop(
+        self, before: Thunk, condition: Sequence[Any], flag: Array, body: Sequence[Any], step: Thunk, after: Thunk
+    ) -> Callable[[int, bool], int] | None:
         from oplet_compiled_ops.threads.loops import LOOP, rounds  # here, as few models have loops
 
-        pieces: tuple[Sequence[Any], ...] = [loop.before], loop.condition, loop.body, [loop.step], [loop.after]
+        pieces: tuple[Sequence[Any], ...] = [before], condition, body, [step], [after]
         lists = [_addresses(thunks) for thunks in pieces]
         if any(int(words_at(where, HEAD_WORDS)[4]) > 1 for where in (*lists[1], *lists[2])):
             return None  # several threads share a job
@@ -167,8 +169,8 @@ class _Joiner:
         except MissingKernelError:
             return None
         gathered = [_gathered(addresses) for addresses in lists]
-        failures = _failures([*loop.condition, *loop.body])
-        return rounds([jobs.tolist() for jobs, _ in gathered], loop.flag.ctypes.data, failures, (gathered, loop))
+        failures = _failures([*condition, *body])
+        return rounds([jobs.tolist() for jobs, _ in gathered], flag.ctypes.data, failures, (gathered, pieces, flag))
 
 
 def _addresses(thunks: Sequence[Any]) -> list[int]:

@@ -67,7 +67,7 @@ def LOOP(lists, flag, most, first, state):  # type: ignore[no-untyped-def]
 class _Rounds:
     """A loop as one call of machine code: called with the most iterations and whether it begins, it returns how many it ran.
 
-    See `oplet.LoopJoiner`.
+    See `oplet.Joiner.loop`.
     """
 
     def __init__(self, lists: Sequence[Sequence[int]], flag: int, failures: Sequence[Failure], keep: object) -> None:

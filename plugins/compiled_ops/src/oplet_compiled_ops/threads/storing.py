@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Places, StoredThunks, checkpoint
+from oplet import StoredThunks, checkpoint
 from oplet.kernels.arrays import Copies, spans
 from oplet_compiled_ops.library.kernels import Entry, known
 from oplet_compiled_ops.library.memory import Array, Pointers, address, words_at
@@ -66,18 +66,19 @@ class _Run(NamedTuple):
     marks: Sequence[Array] = ()
 
 
-def store_thunks(runs: Sequence[Sequence[Any]], places: Places, arrays: Sequence[Array]) -> StoredThunks | None:
+def store_thunks(runs: Sequence[Sequence[Any]], arena: Array, model: Array, arrays: Sequence[Array]) -> StoredThunks | None:
     """Serialize functions that run nodes as data from which `restoring.restore` makes callables; None if that is impossible.
 
     Args:
         runs: sequences of functions, each of which becomes one callable; a function that runs in portions becomes several.
-        places: the addresses and sizes of the arena and of the model's bytes.
+        arena: the memory that tensors share.
+        model: the model's bytes.
         arrays: further arrays to store.
     """
     try:
         kept: list[Any] = []
         found = [run for thunks in runs for run in _found(thunks, kept)]
-        return _Storing(kept, places, [*arrays, *(mark for run in found for mark in run.marks)]).stored(found, arrays)
+        return _Storing(kept, arena, model, [*arrays, *(mark for run in found for mark in run.marks)]).stored(found, arrays)
     except _NotStored:
         return None
 
@@ -114,8 +115,10 @@ def _turn(entry: Entry, parts: Sequence[tuple[Any, ...]], kept: list[Any]) -> _R
 
 
 class _Storing:
-    def __init__(self, kept: Iterable[Any], places: Places, arrays: Iterable[Array]) -> None:
-        regions = [_Region(kind, start, start + size) for kind, (start, size) in zip(("arena", "model"), places)]
+    def __init__(self, kept: Iterable[Any], arena: Array, model: Array, arrays: Iterable[Array]) -> None:
+        regions = [
+            _Region(kind, address(whole), address(whole) + whole.nbytes) for kind, whole in (("arena", arena), ("model", model))
+        ]
         self._library = library()
         code = {kernel.address for kernel in known if kernel.address is not None}
         regions += [_Region("code", where, where) for where in sorted(code)]

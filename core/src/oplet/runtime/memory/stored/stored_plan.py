@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from oplet.ops.ensure import checkpoint
-from oplet.ops.serving.joining import Places, storable
-from oplet.ops.shared_values import address_of
+from oplet.ops.serving.joining import storable
 from oplet.ops.tensor import Allocation, Tensor, numpy_dtype
 from oplet.plugins.selection import Preference
 from oplet.runtime.memory.arena_planner import Lifetime
@@ -170,8 +169,7 @@ def _facts(subgraph: Subgraph, as_in_file: Sequence[Tensor], model: NDArray[np.u
     ]
     if any(not tensor.data.nbytes for tensor in outside):
         return None
-    places = Places((address_of(arena), arena.nbytes), (address_of(model), model.nbytes))
-    thunks = storable(segment.thunks, seconds, places, [tensor.data for tensor in outside])
+    thunks = storable(segment.thunks, seconds, arena, model, [tensor.data for tensor in outside])
     if thunks is None:
         return None
     facts = {
@@ -261,10 +259,9 @@ class StoredPlan:
         facts, memory = self._file
         arena = aligned_bytes(facts["arena"], zeroed=False)
         data = np.frombuffer(self._model.data, np.uint8)
-        places = Places((address_of(arena), arena.nbytes), (address_of(data), data.nbytes))
         module, _, name = facts["restores"].partition(":")
         try:
-            steps = getattr(import_module(module), name)(facts["thunks"], memory, places)
+            steps = getattr(import_module(module), name)(facts["thunks"], memory, arena, data)
         except ImportError:
             return False
         if steps is not None:
