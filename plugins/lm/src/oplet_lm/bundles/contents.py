@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from oplet_lm.bundles import litertlm, task
 from oplet_lm.bundles.bundle import Bundle
 from oplet_lm.bundles.metadata import Token
+from oplet_lm.bundles.sections import LITERTLM, TASK
 
 __all__ = ["contents"]
 
@@ -23,11 +23,11 @@ def contents(path: str) -> Mapping[str, Any] | None:
         ModelError: the bundle is damaged.
     """
     with open(path, "rb") as file:
-        head = file.read(len(litertlm.MAGIC))
-    if head != litertlm.MAGIC and not head.startswith(task.MAGIC):
+        head = file.read(len(LITERTLM))
+    if head != LITERTLM and not head.startswith(TASK):
         return None
     bundle = Bundle(path)
-    if head != litertlm.MAGIC and not bundle.models:  # any other zip archive
+    if head != LITERTLM and not bundle.models:  # any other zip archive
         return None
     parts = [(each.model_type or each.kind, each.kind, each.end - each.begin) for each in bundle.sections]
     models = {name: bundle.model(name) for name in bundle.models}
@@ -40,8 +40,8 @@ def _about(bundle: Bundle) -> dict[str, Any]:
     found = bundle.metadata()
     sampling = found.sampling
     told = {
-        "tokens of context": found.most_tokens or "",
-        "start token": "" if found.start is None else _shown(found.start),
+        "tokens of context": found.most_tokens,
+        "start token": found.start and _shown(found.start),
         "stop tokens": ", ".join(map(_shown, found.stops[:50])),
         "sampling": f"top_k {sampling.top_k}, top_p {sampling.top_p:.6g}, temperature {sampling.temperature:.6g}",
         "chat template": found.template or ", ".join(f"{role}: {around}" for role, around in found.affixes.items()),

@@ -15,12 +15,7 @@ __all__ = ["Sampler"]
 
 
 class Sampler:
-    """Callable that samples a token id from logits: top-k, temperature, then top-p.
-
-    Args:
-        sampling: the parameters.
-        suppressed: ids of tokens that are never chosen.
-    """
+    """Callable that samples a token id from logits: top-k, temperature, then top-p; ids that are `suppressed` are never chosen."""
 
     def __init__(self, sampling: Sampling, suppressed: tuple[int, ...] = ()) -> None:
         self._sampling = sampling
@@ -36,13 +31,12 @@ class Sampler:
         if self._greedy:
             return int(logits.argmax())
         values = logits.astype(np.float64)
-        count = min(self._sampling.top_k, values.size) if self._sampling.top_k else values.size
+        count = min(self._sampling.top_k or values.size, values.size)
         kept = np.argpartition(-values, count - 1)[:count]
         kept = kept[np.lexsort((kept, -values[kept]))]
         shares = np.exp((values[kept] - values[kept[0]]) / self._sampling.temperature)
         shares /= shares.sum()
-        enough = int(np.searchsorted(shares.cumsum(), min(self._sampling.top_p, 1.0))) + 1
-        shares = shares[:enough]
+        shares = shares[: int(np.searchsorted(shares.cumsum(), min(self._sampling.top_p, 1.0))) + 1]
         if not np.isfinite(shares).all():  # logits that are no numbers
             return int(kept[0])
         return int(self._random.choice(kept[: len(shares)], p=shares / shares.sum()))
