@@ -12,8 +12,7 @@ from oplet_lm.bundles.bundle import Bundle
 from oplet_lm.bundles.metadata import Token
 from oplet_lm.rendering.template import Message, join, render
 from oplet_lm.running.executor import Executor
-from oplet_lm.running.sampler import Sampler
-from oplet_lm.running.stops import Stops
+from oplet_lm.running.sampler import Sampler, Stops
 from oplet_lm.running.tokenizer import TextStream, Tokenizer
 
 __all__ = ["Answer", "LanguageModel"]

@@ -105,11 +105,7 @@ def _refusing_damage() -> Iterator[None]:
 
 @_refusing_damage()
 def read_metadata(data: bytes) -> Metadata:
-    """Parse an LlmMetadata message, or the LlmParameters message of MediaPipe's bundles.
-
-    Raises:
-        ModelError: the message is damaged.
-    """
+    """Parse an LlmMetadata message, or the LlmParameters message of MediaPipe's bundles."""
     found = _Message(data)
     if found.numbers(2) or found.numbers(4) or found.texts(5):  # LlmParameters
         start = found.text(6) or tuple(found.numbers(4)[-1:])
@@ -132,24 +128,18 @@ def read_metadata(data: bytes) -> Metadata:
 
 @_refusing_damage()
 def read_executor_metadata(data: bytes) -> ExecutorMetadata:
-    """Parse an ExecutorMetadata message.
-
-    Raises:
-        ModelError: the message is damaged.
-    """
+    """Parse an ExecutorMetadata message."""
     executors = _Message(data).messages(1)
     states = [state for each in executors for state in each.messages(2)]
     windows = [mask.number(3) for each in executors for mask in each.messages(3)]
-    buffers = [StateBuffer(*map(each.text, (1, 2, 3, 4)), each.number(6), each.number(7, -1)) for each in states]
+    buffers = [
+        StateBuffer(each.text(1), each.text(2), each.text(3), each.text(4), each.number(6), each.number(7, -1)) for each in states
+    ]
     return ExecutorMetadata(tuple(buffers), max([0, *windows]))
 
 
 class _Message:
-    """A message's fields by their numbers; values of another wire type than they are asked for are left out.
-
-    Raises:
-        ValueError: the bytes are no message.
-    """
+    """A message's fields by their numbers; values of another wire type than they are asked for are left out."""
 
     def __init__(self, data: bytes) -> None:
         self._fields: dict[int, list[int | bytes]] = {}

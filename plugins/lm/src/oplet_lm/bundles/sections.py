@@ -12,10 +12,10 @@ from oplet.schema.decode import decode
 from oplet.schema.table import Field, Table, string, table, tables, uint64, union
 from oplet.texts import plain
 
-__all__ = ["LITERTLM", "TASK", "Section", "read_sections"]
+__all__ = ["Section", "read_sections"]
 
 #: The first bytes of either format.
-LITERTLM, TASK = b"LITERTLM", b"PK\x03\x04"
+_LITERTLM, _TASK = b"LITERTLM", b"PK\x03\x04"
 _MAJOR, _HEADER, _LOCAL = 1, 32, struct.Struct("<4s22xHH")
 #: The largest header, the most sections and the most items of one, and the multiple at which FlatBuffers in the file can be read in place.
 _LARGEST_HEADER, _MOST, _ALIGNMENT = 1 << 20, 256, 16
@@ -74,18 +74,10 @@ class Section:
 
 
 def read_sections(view: memoryview, path: str) -> tuple[str, list[Section]]:
-    """Return a bundle's format and version, in words, and its sections.
-
-    Args:
-        view: the file's bytes.
-        path: its path in messages.
-
-    Raises:
-        ModelError: the file is no bundle, damaged, of an unknown version, or has compressed parts.
-    """
-    if view[: len(LITERTLM)] == LITERTLM:
+    """Return the format and version, in words, and the sections of a bundle, the file `path` with the bytes `view`."""
+    if view[: len(_LITERTLM)] == _LITERTLM:
         kind, first, sections = _of_litertlm(view, path)
-    elif view[: len(TASK)] == TASK:
+    elif view[: len(_TASK)] == _TASK:
         kind, first, sections = "MediaPipe bundle (.task)", 0, _of_task(view, path)
     else:
         raise ModelError(f"'{path}' is no bundle of a language model: it is neither a .litertlm nor a .task file.")
@@ -108,7 +100,7 @@ def _of_litertlm(view: memoryview, path: str) -> tuple[str, int, list[Section]]:
     """Return what kind of file it is, where its header ends, and its sections."""
     if len(view) < _HEADER:
         raise ModelError(f"'{path}' is cut off: a .litertlm file has a header of {_HEADER} bytes at least.")
-    major, minor, patch, _, end = struct.unpack_from("<IIIIQ", view, len(LITERTLM))
+    major, minor, patch, _, end = struct.unpack_from("<IIIIQ", view, len(_LITERTLM))
     if major != _MAJOR:
         raise ModelError(f"'{path}' is of version {major}.{minor}.{patch} of .litertlm files; versions {_MAJOR}.x are read.")
     if not _HEADER < end <= min(len(view), _LARGEST_HEADER):
@@ -144,7 +136,7 @@ def _of_task(view: memoryview, path: str) -> list[Section]:
                 f"'{path}' has '{name}' compressed or encrypted; bundles store their files as they are: pack it anew."
             )
         magic, *lengths = _LOCAL.unpack_from(view, at) if 0 <= at <= len(view) - _LOCAL.size else (b"",)
-        if magic != TASK:
+        if magic != _TASK:
             raise ModelError(f"'{path}' is damaged: at byte {at}, before its file '{name}', is no header of a file.")
         begin = at + _LOCAL.size + sum(lengths)
         is_model = name.upper().startswith("TF_LITE_") or name.endswith(".tflite")

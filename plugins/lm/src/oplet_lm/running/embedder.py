@@ -19,11 +19,7 @@ __all__ = ["Embedder"]
 
 
 class Embedder:
-    """Callable that computes embeddings, [1, count, ...], with a model whose signatures map token ids, [1, count] or [count], to them.
-
-    Raises:
-        ModelError: the model has no such signature.
-    """
+    """Callable that computes embeddings, [1, count, ...], with a model whose signatures map token ids, [1, count] or [count], to them."""
 
     def __init__(self, model: Model, num_threads: int | None) -> None:
         interpreter = Interpreter(model_content=model, num_threads=num_threads)

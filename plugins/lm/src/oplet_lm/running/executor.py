@@ -40,9 +40,6 @@ class Executor:
     Attributes:
         context: the number of tokens that the caches have room for.
         tokens: the ids of the tokens that the caches hold.
-
-    Raises:
-        ModelError: the bundle has no decoder, or one of an unknown kind.
     """
 
     def __init__(self, bundle: Bundle, metadata: Metadata, num_threads: int | None = None) -> None:
@@ -87,11 +84,7 @@ class Executor:
         return sum(step.copied_bytes for step in (self._decode, *self._steps.values()))
 
     def read(self, tokens: Sequence[int]) -> Array:
-        """Process a whole token sequence, reusing the caches for the longest prefix that they hold; return the logits after it.
-
-        Raises:
-            LimitError: the sequence is longer than the context.
-        """
+        """Process a whole token sequence, reusing the caches for the longest prefix that they hold; return the logits after it."""
         if len(tokens) > self.context:
             raise LimitError(
                 f"The prompt has {len(tokens)} tokens, and the model has room for {self.context}; give it a shorter one."
@@ -116,11 +109,7 @@ class Executor:
         return self.decode(tokens[-1])
 
     def decode(self, token: int) -> Array:
-        """Process one more token; return the logits after it, a view that the next step overwrites.
-
-        Raises:
-            LimitError: the context is full.
-        """
+        """Process one more token; return the logits after it, a view that the next step overwrites."""
         if len(self.tokens) >= self.context:
             raise LimitError(f"The context of {self.context} tokens is full.")
         self._decode.run([token], len(self.tokens))
@@ -134,10 +123,10 @@ class Executor:
             length = min(1 << (left - 1).bit_length(), _LONGEST_PREFILL)
             return length if length <= room and not self._recurrent else min(left, _LONGEST_PREFILL)
         fitting = [length for length in self._prefills if length <= (left if self._recurrent else room)]
-        whole = [length for length in fitting if left <= length]
-        if whole and (min(whole) <= 2 * left or min(whole) == min(fitting)):
-            return min(whole) if min(whole) < _TOO_LONG * left else 0
-        return max((length for length in fitting if length <= left), default=min(fitting, default=0))
+        whole, part = min((n for n in fitting if n >= left), default=0), max((n for n in fitting if n <= left), default=0)
+        if whole and (whole <= 2 * left or not part):
+            return whole if whole < _TOO_LONG * left else 0
+        return part
 
     def _step(self, key: str, length: int) -> Step:
         states = self._states(key)
@@ -166,11 +155,7 @@ def _context(shapes: dict[str, list[int]], states: dict[str, list[int]], most: i
 
 
 def _chosen(signatures: dict[str, Any], most: int) -> tuple[str, list[str]]:
-    """Return the signature to decode with and those to prefill with: of several lengths of caches, those with the longest wanted.
-
-    Raises:
-        ModelError: there is none to decode with.
-    """
+    """Return the signature to decode with and those to prefill with: of several lengths of caches, those with the longest wanted."""
     decodes = {int(match[2] or 0): key for key in signatures if (match := _DECODE.fullmatch(key))}
     if not decodes:
         raise ModelError(f"The model has no signature 'decode'; it has {', '.join(signatures) or 'none'}.")

@@ -38,12 +38,9 @@ class Step:
     """Runs a signature of a decoder (prefill or decode), which reads tokens and updates the state (KV caches).
 
     Args:
-        interpreter: the model's interpreter.
-        key: the key of the signature.
         states: for each state input of the signature, the output that is its next value.
         arrays: the state, by the names of these inputs; other steps share the arrays.
-        length: the number of tokens that a run processes.
-        context: the number of tokens that the state has room for.
+        length: the number of tokens that a run processes; `context` is how many the state has room for.
         window: the number of tokens that local attention looks back to; 0 for all.
         embed: functions that compute embeddings of token ids, by the role of the input.
 
@@ -116,11 +113,7 @@ class Step:
             self.copied_bytes += array.nbytes
 
     def logits(self) -> Array:
-        """Return the logits after the last token, a view that the next run overwrites.
-
-        Raises:
-            ModelError: the signature has no output "logits".
-        """
+        """Return the logits after the last token, a view that the next run overwrites."""
         if self._logits is None:
             raise ModelError(f"The signature '{self._key}' of the model has no output 'logits'.")
         found: Array = self._runner.tensor(self._logits).data

@@ -18,11 +18,7 @@ _LONGEST = 16 << 20
 
 
 class Tokenizer:
-    """The tokenizer of a bundle.
-
-    Raises:
-        ModelError: the bundle has no tokenizer, or a damaged one; of the methods: the tokenizer fails.
-    """
+    """The tokenizer of a bundle; where it is damaged or fails, all methods raise a `ModelError`."""
 
     def __init__(self, bundle: Bundle) -> None:
         kind, data = bundle.tokenizer()
