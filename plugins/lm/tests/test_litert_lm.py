@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ PROMPTS = (
     "import numpy as np\nfor i in range(10): print(i)",
 )
 TOKENS = 64
-#: Bundles with dynamic-range weights, whose rows are quantized again in each layer.
+#: Bundles with dynamic-range weights, whose rows are quantized again in each layer. Where XNNPACK has kernels for AVX-512, so has oplet.
 DYNAMIC = {"qwen3_dyn8"}
 
 pytestmark = pytest.mark.skipif(not BUNDLES, reason="the bundles lie outside the project and are not here")
@@ -46,11 +48,19 @@ open(sys.argv[2], "w", encoding="utf-8").write(json.dumps(answers))
 """
 
 
+def follows_avx512() -> bool:
+    """Return whether there are compiled kernels for AVX-512, whose RMS norm is XNNPACK's bit for bit."""
+    return (
+        find_spec("oplet_compiled_ops") is not None and importlib.import_module("oplet_compiled_ops.library.levels").has_masks()
+    )
+
+
 def check(path: Path, answers: dict[str, str]) -> None:
     assert set(answers) == set(PROMPTS)
     model = LanguageModel(path)
-    found = {prompt: str(model.generate(prompt, max_tokens=TOKENS, temperature=0)) for prompt in PROMPTS}
-    if path.stem in DYNAMIC and found != answers:
+    # LiteRT-LM's texts are C's, which end before a character 0.
+    found = {prompt: model.generate(prompt, max_tokens=TOKENS, temperature=0).partition("\0")[0] for prompt in PROMPTS}
+    if path.stem in DYNAMIC and found != answers and not follows_avx512():
         pytest.xfail("the last bit of the first RMS norm, in XNNPACK's order of sums, decides ties: see test_dynamic_steps.py")
     assert found == answers
     assert model.copied_bytes == 0
