@@ -81,7 +81,6 @@ def test_executor_metadata_is_read() -> None:
     names = b"".join(field(number, name) for number, name in enumerate(("in", "out", "d in", "d out"), 1))
     found = read_executor_metadata(field(1, field(2, names + field(6, 5) + field(7, 2)) + field(3, field(3, 512))))
     assert found.states == (StateBuffer("in", "out", "d in", "d out", 5, 2),)
-    assert found.states[0].is_recurrent
     assert found.window == 512
 
 

@@ -29,7 +29,6 @@ __all__ = [
 Token = tuple[int, ...] | str
 _TOP_K, _GREEDY = 1, 3
 _ROLES = {1: "user", 2: "model", 3: "system"}
-_LINEAR_ATTENTION = 5
 #: The largest number of fields in a message.
 _MOST_FIELDS = 1 << 14
 
@@ -81,11 +80,6 @@ class StateBuffer(NamedTuple):
     decode_output: str = ""
     kind: int = 0
     axis: int = -1
-
-    @property
-    def is_recurrent(self) -> bool:
-        """Whether the state has no entry for each token (linear attention), so that tokens cannot be removed from it."""
-        return self.kind == _LINEAR_ATTENTION
 
 
 class ExecutorMetadata(NamedTuple):

@@ -81,7 +81,7 @@ def read_sections(view: memoryview, path: str) -> tuple[str, list[Section]]:
         kind, first, sections = "MediaPipe bundle (.task)", 0, _of_task(view, path)
     else:
         raise ModelError(f"'{path}' is no bundle of a language model: it is neither a .litertlm nor a .task file.")
-    seen = {("GenericBinaryData", "")}
+    seen: set[tuple[str, str]] = set()
     for section in sorted(sections, key=lambda each: each.begin):
         name = f"{section.kind} {section.model_type}".rstrip()
         if not first <= section.begin <= section.end <= len(view):

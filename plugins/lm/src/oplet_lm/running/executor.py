@@ -30,8 +30,8 @@ _PREFILL, _DECODE = re.compile(r"prefill(_\d+)?(_cache_(\d+))?"), re.compile(r"d
 _USUAL_CONTEXT, _MOST_CONTEXT, _LONGEST_PREFILL = 2048, 1 << 20, 512
 #: A prefill of this many times the tokens that are left takes longer than to decode them.
 _TOO_LONG = 16
-#: The most bytes of a cache.
-_MOST_BYTES = 1 << 36
+#: The most bytes of a cache, and the kind of states in LiteRT-LM's executor_metadata.proto that linear attention has.
+_MOST_BYTES, _LINEAR_ATTENTION = 1 << 36, 5
 
 
 class Executor:
@@ -51,7 +51,8 @@ class Executor:
         roles = {"embeddings": bundle.model(EMBEDDER), "per-layer embeddings": bundle.model(PER_LAYER_EMBEDDER)}
         self._embed: dict[str, Embed] = {role: Embedder(each, num_threads) for role, each in roles.items() if each is not None}
         states, self._window = bundle.executor_metadata()
-        self._recurrent = any(state.is_recurrent for state in states)
+        #: Whether a state has no entry for each token, so that tokens cannot be removed from it.
+        self._recurrent = any(state.kind == _LINEAR_ATTENTION for state in states)
         #: The names of states in decoding by those in prefills, and outputs by their inputs.
         self._renamed = {s.prefill_input: s.decode_input for s in states if s.prefill_input and s.decode_input}
         self._outputs = {s.decode_input: s.decode_output for s in states} | {s.prefill_input: s.prefill_output for s in states}
