@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from plugins.lm.tests.makers import follows_avx512
 from tests.children import run_child
 from tests.places import SHARED
 
@@ -46,13 +45,6 @@ with litert_lm.Engine(sys.argv[1], backend=litert_lm.Backend.CPU(thread_count=1)
             answers[prompt] = session.run_decode().texts[0]
 open(sys.argv[2], "w", encoding="utf-8").write(json.dumps(answers))
 """
-
-
-def follows_avx512() -> bool:
-    """Return whether there are compiled kernels for AVX-512, whose RMS norm is XNNPACK's bit for bit."""
-    return (
-        find_spec("oplet_compiled_ops") is not None and importlib.import_module("oplet_compiled_ops.library.levels").has_masks()
-    )
 
 
 def check(path: Path, answers: dict[str, str]) -> None:
