@@ -37,7 +37,7 @@ class Sampler:
         if self._greedy:
             return int(logits.argmax())
         values = logits.astype(np.float64)
-        count = min(self._sampling.top_k or values.size, values.size)
+        count = min(self._sampling.top_k, values.size) if self._sampling.top_k else values.size
         kept = np.argpartition(-values, count - 1)[:count]
         kept = kept[np.lexsort((kept, -values[kept]))]
         shares = np.exp((values[kept] - values[kept[0]]) / self._sampling.temperature)
