@@ -4,6 +4,7 @@ rows of the table of embeddings, and odml.rms_norm.
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from tests.budgets import examples
 from oplet import Interpreter, ModelBuilder, TensorType
 from oplet.builder import pack_flexbuffer
 from oplet.errors import InvokeError
-from oplet.schema.options import AddOptions
+from oplet.schema.options import AddOptions, MulOptions, ReducerOptions
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.schema.tables import BlockwiseQuantization, QuantizationParameters
+from oplet_compiled_ops.library.levels import LEVELS
+from oplet_compiled_ops.library.opening import chosen_level
 from oplet_testing import Spec, invoke, one_op_model
 from oplet_testing.graphs import Graph, Op, graph_model
 
@@ -180,9 +183,60 @@ def test_rows_are_divided_by_their_root_mean_square(shape: tuple[int, ...], thre
         np.testing.assert_allclose(found, numpys, rtol=1e-6)
 
 
+@pytest.mark.skipif(not LEVELS[chosen_level()].has_masks, reason="XNNPACK's kernels are other ones where there is no AVX-512")
+@pytest.mark.parametrize("columns", [1, 15, 16, 17, 31, 32, 47, 64, 100, 576, 1153])
+def test_rows_are_those_of_xnnpacks_kernels_bit_for_bit(columns: int) -> None:
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    shape = 50, columns
+    full, one = Spec("float32", shape), Spec("float32", (50, 1))
+    tensors = dict.fromkeys(("x", "square", "scaled", "y"), full) | dict.fromkeys(("mean", "added", "root"), one)
+    tensors |= {"w": Spec("float32", (columns,)), "axis": Spec("int32", (1,), data=np.array([1], np.int32))}
+    tensors["epsilon"] = Spec("float32", (), data=np.float32(1e-5))
+    ops = [
+        Op("MUL", "x x", "square", MulOptions()),
+        Op("MEAN", "square axis", "mean", ReducerOptions(keep_dims=True)),
+        Op("ADD", "mean epsilon", "added", AddOptions()),
+        Op("RSQRT", "added", "root"),
+        Op("MUL", "x root", "scaled", MulOptions()),
+        Op("MUL", "scaled w", "y", MulOptions()),
+    ]
+    parts = litert.Interpreter(model_content=graph_model(Graph(tensors, "x w", "y", ops)))
+    random = np.random.default_rng(columns)
+    x, weight = random.standard_normal(shape, np.float32) * 3, random.standard_normal(columns, np.float32)
+    parts.allocate_tensors()
+    for details, value in zip(parts.get_input_details(), (x, weight)):
+        parts.set_tensor(details["index"], value)
+    parts.invoke()
+    [found] = invoke(Interpreter(model_content=norm(shape)), x, weight)
+    np.testing.assert_array_equal(found, parts.get_tensor(parts.get_output_details()[0]["index"]))
+
+
 def test_a_row_of_zeros_and_one_with_nan_are_numpys() -> None:
     x = np.array([[0, 0, 0, 0], [1, np.nan, 2, 3], [np.inf, 1, 1, 1]], np.float32)
     same_bits(norm(x.shape), [x, np.ones(4, np.float32)])
+
+
+@pytest.mark.skipif(not LEVELS[chosen_level()].byte_products, reason="other kernels read the weights as they are in the file")
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_signatures_hold_the_packed_weights_of_a_constant_once(weights: str) -> None:
+    from benchmarks.language_net import Size, caches, language_model
+
+    size = Size(layers=1, width=256, heads=2, inner=4096, vocabulary=64, context=16)
+    interpreter = Interpreter(model_content=language_model(weights, size, (8,)))
+    held = {name: np.zeros(shape, np.float32) for name, shape in caches(size).items()}
+
+    def run(key: str, count: int) -> None:
+        places = {"input_pos": np.arange(count, dtype=np.int32), "mask": np.zeros((1, 1, count, size.context), np.float32)}
+        interpreter.get_signature_runner(key)(tokens=np.ones((1, count), np.int32), **places, **held)
+
+    run("prefill_8", 8)
+    tracemalloc.start()
+    try:
+        run("decode", 1)
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert grown < size.parameters / 4  # packed they take at least half a byte each
 
 
 def test_a_language_models_step_is_one_call() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,13 @@ VOCABULARY, WIDTH, CONTEXT = 128, 8, 32
 SHARED_MODELS = ROOT / "tests" / "language_models"
 Piece = tuple[int, dict[str, str], bytes]
 MODEL, WEIGHTS, SENTENCEPIECE, METADATA, HUGGINGFACE, EXECUTOR = 3, 7, 4, 5, 6, 9
+
+
+def follows_avx512() -> bool:
+    """Return whether there are compiled kernels for AVX-512, whose RMS norm is XNNPACK's bit for bit."""
+    return (
+        find_spec("oplet_compiled_ops") is not None and importlib.import_module("oplet_compiled_ops.library.levels").has_masks()
+    )
 
 
 def litertlm(pieces: Sequence[Piece], version: tuple[int, int, int] = (1, 7, 0), block: int = 16384) -> bytes:

@@ -29,7 +29,6 @@ from plugins.lm.tests.makers import (
 from oplet.errors import LimitError, ModelError
 from oplet_lm import Bundle, LanguageModel, Sampling
 from oplet_lm.bundles.metadata import Affixes, StateBuffer, read_executor_metadata, read_metadata
-from oplet_lm.bundles.wire import fields
 
 DECODER = {"model_type": "tf_lite_prefill_decode"}
 
@@ -82,7 +81,6 @@ def test_executor_metadata_is_read() -> None:
     names = b"".join(field(number, name) for number, name in enumerate(("in", "out", "d in", "d out"), 1))
     found = read_executor_metadata(field(1, field(2, names + field(6, 5) + field(7, 2)) + field(3, field(3, 512))))
     assert found.states == (StateBuffer("in", "out", "d in", "d out", 5, 2),)
-    assert found.states[0].is_recurrent
     assert found.window == 512
 
 
@@ -119,7 +117,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a header that ends outside": (lambda: header(end=1 << 60), "its header ends at byte 1152921504606846976"),
     "a header that ends before it begins": (lambda: header(end=3), "its header ends at byte 3"),
     "a huge header": (lambda: header(size=3 << 20, end=2 << 20), "its header ends at byte 2097152"),
-    "a header of zeros": (lambda: header()[:32] + bytes(60_000), "header is damaged"),
+    "a header of zeros": (lambda: header()[:32] + bytes(60_000), "is not a valid Flatbuffer buffer: .* of the header of "),
     "a section outside": (lambda: header((3, DECODER, 16384, 1 << 62)), "lies outside the file's 60000 bytes"),
     "a section that ends before it begins": (lambda: header((3, DECODER, 32768, 16384)), "overlaps"),
     "a section in the header": (lambda: header((3, DECODER, 16, 16384)), "overlaps"),
@@ -152,7 +150,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a zip archive that is cut off": (lambda: task({"TF_LITE_PREFILL_DECODE": b"x"})[:-5], "is a damaged zip archive"),
     "a bomb": (lambda: task({"TF_LITE_PREFILL_DECODE": bytes(50 << 20)}, zipfile.ZIP_DEFLATED), "has 'TF_LITE_PREFILL_DECODE' compressed"),
     "more files than anybody has": (lambda: task({str(n): b"" for n in range(300)}), "has 300 files; 256 are read at most"),
-    "two files in one place": (twice, "its file 'TF_LITE_[AB]' overlaps another one or lies outside"),
+    "two files in one place": (twice, "its section TFLiteModel tf_lite_[ab], .* overlaps what lies before"),
     "an encrypted file": (encrypted, "has 'TF_LITE_A' compressed or encrypted"),
     "neither format": (lambda: b"hello, this is no bundle", "is neither a .litertlm nor a .task file"),
 }  # fmt: skip
@@ -184,8 +182,7 @@ def test_a_bundle_that_is_cut_while_open_is_refused(tmp_path: Path) -> None:
         model.generate("hello", max_tokens=3)
 
 
-def test_fields_end_where_the_message_does() -> None:
-    assert list(fields(field(1, 5) + field(2, "ab") + field(3, 1.0))) == [(1, 5), (2, b"ab"), (3, b"\x00\x00\x80\x3f")]
-    for data in (b"\x08", b"\x12\x05ab", b"\x1d\x00", b"\x0b", b"\x00\x01", b"\x09\x00"):
+def test_metadata_that_is_no_message_is_refused() -> None:
+    for data in (b"\x08", b"\x12\x05ab", b"\x1d\x00", b"\x0b", b"\x00\x01", b"\x09\x00", field(9, field(1, b"\xff"))):
         with pytest.raises(ModelError, match="metadata is damaged"):
-            list(fields(data))
+            read_metadata(data)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plugins.lm.tests.makers import follows_avx512
 from tests.children import run_child
 from tests.places import SHARED
 
@@ -26,7 +27,7 @@ PROMPTS = (
     "import numpy as np\nfor i in range(10): print(i)",
 )
 TOKENS = 64
-#: Bundles with dynamic-range weights, whose rows are quantized again in each layer.
+#: Bundles with dynamic-range weights, whose rows are quantized again in each layer. Where XNNPACK has kernels for AVX-512, so has oplet.
 DYNAMIC = {"qwen3_dyn8"}
 
 pytestmark = pytest.mark.skipif(not BUNDLES, reason="the bundles lie outside the project and are not here")
@@ -49,8 +50,9 @@ open(sys.argv[2], "w", encoding="utf-8").write(json.dumps(answers))
 def check(path: Path, answers: dict[str, str]) -> None:
     assert set(answers) == set(PROMPTS)
     model = LanguageModel(path)
-    found = {prompt: str(model.generate(prompt, max_tokens=TOKENS, temperature=0)) for prompt in PROMPTS}
-    if path.stem in DYNAMIC and found != answers:
+    # LiteRT-LM's texts are C's, which end before a character 0.
+    found = {prompt: model.generate(prompt, max_tokens=TOKENS, temperature=0).partition("\0")[0] for prompt in PROMPTS}
+    if path.stem in DYNAMIC and found != answers and not follows_avx512():
         pytest.xfail("the last bit of the first RMS norm, in XNNPACK's order of sums, decides ties: see test_dynamic_steps.py")
     assert found == answers
     assert model.copied_bytes == 0

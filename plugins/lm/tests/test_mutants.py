@@ -18,7 +18,7 @@ from tests.kinds import part
 
 from oplet.errors import OpletError
 from oplet_lm import LanguageModel
-from oplet_lm.bundles.contents import contents
+from oplet_lm.plugin import open_bundle
 
 MUTANTS, SECONDS, GROWTH = 2000, 60.0, 600 << 20
 #: Numbers that lengths and offsets are replaced by.
@@ -86,7 +86,7 @@ def use(path: Path) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            contents(str(path))
+            open_bundle(str(path))
             model = LanguageModel(path)
             model.generate("hello", max_tokens=4)
             list(model.stream("a", max_tokens=3, temperature=1.0, top_k=3, seed=1))

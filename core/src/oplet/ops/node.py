@@ -194,7 +194,7 @@ class Node:
         return options if isinstance(options, StableHLOCompositeOptions) else StableHLOCompositeOptions()
 
     def cached(
-        self, key: Hashable, sources: Sequence[Tensor | None], make: Callable[[], Value], *, shared: bool = False
+        self, key: Hashable, sources: Sequence[Tensor | None], make: Callable[[], Value], *, shared: bool | str = False
     ) -> Value:
         """Compute a value from constants, and cache it while they stay the same: packed weights, for instance, survive a resize.
 
@@ -209,7 +209,8 @@ class Node:
             shared: whether all interpreters that were opened from the same file or `bytes` object have one value, as they should where
                 it is large. It is then made once, freed with the last of them, and read by several threads, so that nothing may write
                 into it: arrays in it, also in tuples, lists and dictionaries, become read-only. `key` then includes whatever differs
-                from one interpreter to another, such as `context.num_threads`.
+                from one interpreter to another, such as `context.num_threads`. "everywhere" shares it with all nodes of the kernel in
+                all signatures; `key` then includes their options and quantization, as far as the value depends on them.
 
         Raises:
             LimitError: the memory exceeds the limit.
@@ -225,7 +226,9 @@ class Node:
             self._cache = {}
         kept = self._cache.get(key)
         if kept is None or not kept.is_of(constants):
-            kept = self._cache[key] = self.derive(key, constants, make) if shared else Derived(constants, make())
+            everywhere = shared == "everywhere"
+            kept = self.derive(key, constants, make, everywhere=everywhere) if shared else Derived(constants, make())
+            self._cache[key] = kept
         if self.charged is None:
             self.charged = set()
         if key not in self.charged:
@@ -240,16 +243,15 @@ class Node:
         wanted = tensor.source
         return any(source is wanted for made in (self._cache or {}).values() for source in made.sources)
 
-    def derive(self, key: Hashable, sources: Sequence[Source], make: Callable[[], Any]) -> Derived:
-        """Return the value that the same kernel has made from the same constants for this node in another interpreter, or make
-        it.
-
-        For `cached` and the runtime.
+    def derive(self, key: Hashable, sources: Sequence[Source], make: Callable[[], Any], *, everywhere: bool = False) -> Derived:
+        """Return the value that the same kernel has made from the same constants for this node in another interpreter, or for any
+        node, if it is shared `everywhere`; else make it. For `cached` and the runtime.
         """
         kernel = self.registration
         if self.shared is None or kernel is None or kernel.user_data is not None:
             return Derived(sources, make())
-        return self.shared.derive(self.index, (kernel.init, kernel.prepare, kernel.bind, kernel.invoke), key, sources, make)
+        functions = kernel.init, kernel.prepare, kernel.bind, kernel.invoke
+        return self.shared.derive(None if everywhere else self.index, functions, key, sources, make)
 
     def persistent(self, tensor: Tensor) -> Tensor:
         """Return the PERSISTENT temporary that the last prepare requested at this position, if shape and type are equal, else

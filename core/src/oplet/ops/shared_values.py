@@ -197,20 +197,22 @@ class NodeValues:
         self.shared = shared
         self._subgraph = subgraph
 
-    def derive(self, node: int, kernel: Hashable, key: Hashable, sources: Sequence[Source], make: Callable[[], Any]) -> Derived:
+    def derive(
+        self, node: int | None, kernel: Hashable, key: Hashable, sources: Sequence[Source], make: Callable[[], Any]
+    ) -> Derived:
         """Return the value that another interpreter's node has made from the same constants, or make it.
 
         Threads that prepare the same node at the same time may each make it; all get the same one. No thread waits for another,
         as `make` runs a kernel's code.
 
         Args:
-            node: the number of the node.
+            node: the number of the node; None for a value of all nodes that the kernel serves, in all subgraphs.
             kernel: identifies the kernel among those that may serve the node.
             key: identifies the value within the node.
             sources: the constants from which it is made.
             make: makes it. Its arrays become read-only.
         """
-        whole = (self._subgraph, node), kernel, key, tuple(map(id, sources))
+        whole = None if node is None else (self._subgraph, node), kernel, key, tuple(map(id, sources))
         found = self.shared.get(whole)
         if found is None or not found.is_of(sources):
             found = self.shared.keep(whole, Derived(sources, _frozen(make())))

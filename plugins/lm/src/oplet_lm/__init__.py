@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Bundle", "LanguageModel", "Sampling"]
 
 _HOMES = {
-    "Answer": "language_model",
     "Bundle": "bundles.bundle",
-    "LanguageModel": "language_model",
     "Sampling": "bundles.metadata",
+    "Answer": "language_model",
+    "LanguageModel": "language_model",
 }
 
 

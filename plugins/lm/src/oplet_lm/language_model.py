@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from oplet.errors import LimitError, ModelError, StateError
 from oplet_lm.bundles.bundle import Bundle
-from oplet_lm.bundles.metadata import Sampling, Token
+from oplet_lm.bundles.metadata import Token
 from oplet_lm.rendering.template import Message, join, render
 from oplet_lm.running.executor import Executor
-from oplet_lm.running.sampler import Sampler
-from oplet_lm.running.stops import Stops
+from oplet_lm.running.sampler import Sampler, Stops
 from oplet_lm.running.tokenizer import TextStream, Tokenizer
 
 __all__ = ["Answer", "LanguageModel"]
 
 #: What a conversation is: a text, which is given to the model as it is, or messages, which the bundle's chat template makes a text of.
 Prompt: TypeAlias = "str | Sequence[Message]"
-#: By what an answer ends, see `Answer`; and what generates one: tokens that are certain to be a part of it.
+#: By what an answer ends, see `Answer`; and what generates one: tokens that are certain to be a part of it, the last ones with its ending.
 Ending: TypeAlias = Literal["stop", "length", "context"]
-Run: TypeAlias = Generator[list[int], None, Ending]
+Run: TypeAlias = Iterator[tuple[list[int], "Ending | None"]]
 
 
 class Answer(str):
@@ -92,10 +91,10 @@ class LanguageModel:
             ModelError: the bundle has no chat template for messages, or a damaged one.
             ValueError: one of the numbers is negative.
         """
-        run = _Collected(self._run(prompt, max_tokens, self._sampling(top_k, top_p, temperature, seed)))
-        tokens = [token for piece in run for token in piece]
+        pieces, endings = zip(*self._run(prompt, max_tokens, top_k=top_k, top_p=top_p, temperature=temperature, seed=seed))
+        tokens = [token for piece in pieces for token in piece]
         answer = Answer(self.tokenizer.decode(tokens))
-        answer.tokens, answer.ended_by = tokens, run.ended_by
+        answer.tokens, answer.ended_by = tokens, endings[-1]
         return answer
 
     def stream(
@@ -114,16 +113,14 @@ class LanguageModel:
             LimitError: the prompt is longer than the context; or, from the iterator, the context is full before the answer ends.
             StateError: from the iterator: another answer was begun meanwhile.
         """
-        return self._texts(_Collected(self._run(prompt, max_tokens, self._sampling(top_k, top_p, temperature, seed))))
+        return self._texts(self._run(prompt, max_tokens, top_k=top_k, top_p=top_p, temperature=temperature, seed=seed))
 
-    def _texts(self, run: _Collected) -> Iterator[str]:
-        text = TextStream(self.tokenizer)
-        for tokens in run:
-            if piece := text.add(tokens):
+    def _texts(self, run: Run) -> Iterator[str]:
+        text, ending = TextStream(self.tokenizer), None
+        for tokens, ending in run:
+            if piece := text.add(tokens, last=ending is not None):
                 yield piece
-        if piece := text.add([], last=True):
-            yield piece
-        if run.ended_by == "context":
+        if ending == "context":
             raise LimitError(f"The context of {self.context} tokens is full before the answer ends; begin a new conversation.")
 
     def encode(self, prompt: Prompt) -> list[int]:
@@ -160,67 +157,45 @@ class LanguageModel:
         """The bytes of KV caches that steps have copied so far; 0 where the model updates them in place."""
         return self._executor.copied_bytes
 
-    def _run(self, prompt: Prompt, max_tokens: int | None, sampling: Sampling) -> Run:
-        """Yield tokens that are certain to be a part of the answer; return by what it ended."""
-        if max_tokens is not None and max_tokens < 0:
-            raise ValueError(f"max_tokens is {max_tokens}; give a number from 0 on.")
+    def _run(self, prompt: Prompt, most: int | None, **sampling: float | None) -> Run:
+        """Return what generates an answer of `most` tokens."""
+        chosen = {name: value for name, value in sampling.items() if value is not None}
+        for name, value in [("max_tokens", most or 0), *chosen.items()]:
+            if not 0 <= value < float("inf"):
+                raise ValueError(f"{name} is {value}; give a number from 0 on.")
         tokens = self.encode(prompt)
         if not tokens:
             raise ModelError("The prompt is empty, and the model has no start token; give a text.")
         self._streams += 1
-        return self._steps(
-            tokens, max_tokens, Sampler(sampling, self.metadata.suppressed), self._streams, isinstance(prompt, str)
-        )
+        sampler = Sampler(replace(self.metadata.sampling, **chosen), self.metadata.suppressed)  # type: ignore[arg-type]
+        return self._steps(tokens, most, sampler, self._streams, isinstance(prompt, str))
 
     def _steps(self, prompt: list[int], most: int | None, sample: Sampler, stream: int, anew: bool) -> Run:
         if anew:  # so that a text always gives the same answer, whatever was asked before
             self._executor.tokens.clear()
         logits = self._executor.read(prompt)
-        tokens: list[int] = []
-        told = 0
-        while most is None or len(tokens) < most:
-            tokens.append(sample(logits))
-            if ending := self._stops.ending(tokens):
-                if told < (end := len(tokens) - ending):
-                    yield tokens[told:end]
-                return "stop"
-            certain = len(tokens) - self._stops.begun(tokens)
-            if told < certain:
-                yield tokens[told:certain]
-                told = certain
+        held: list[int] = []  # tokens that may be the beginning of a stop sequence
+        count = 0
+        while count != most:
+            held.append(token := sample(logits))
+            count += 1
+            if ending := self._stops.ending(held):
+                yield held[:-ending], "stop"
+                return
+            if certain := len(held) - self._stops.begun(held):
+                yield held[:certain], None
+                del held[:certain]
             if stream != self._streams:
                 raise StateError("Another answer was begun meanwhile; a LanguageModel gives one after the other.")
             if len(self._executor.tokens) >= self.context:
-                if told < len(tokens):
-                    yield tokens[told:]
-                return "context"
-            if most is None or len(tokens) < most:
-                logits = self._executor.decode(tokens[-1])
-        if told < len(tokens):
-            yield tokens[told:]
-        return "length"
-
-    def _sampling(self, top_k: int | None, top_p: float | None, temperature: float | None, seed: int | None) -> Sampling:
-        given = {"top_k": top_k, "top_p": top_p, "temperature": temperature, "seed": seed}
-        chosen = {name: value for name, value in given.items() if value is not None}
-        for name, value in chosen.items():
-            if not 0 <= value < float("inf"):
-                raise ValueError(f"{name} is {value}; give a number from 0 on.")
-        return replace(self.metadata.sampling, **chosen)  # type: ignore[arg-type]
+                yield held, "context"
+                return
+            if count != most:
+                logits = self._executor.decode(token)
+        yield held, "length"
 
     def _ids(self, token: Token) -> tuple[int, ...]:
         return tuple(self.tokenizer.encode(token)) if isinstance(token, str) else token
 
     def _text(self, token: Token = "") -> str:
         return token if isinstance(token, str) else self.tokenizer.decode(token)
-
-
-class _Collected:
-    """An iterator over the tokens of an answer, which keeps by what it ended."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self.ended_by: Ending = "stop"
-
-    def __iter__(self) -> Iterator[list[int]]:
-        self.ended_by = yield from self._run

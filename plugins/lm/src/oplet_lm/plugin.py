@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oplet import CommandRegistry, hookimpl
+
+if TYPE_CHECKING:
+    from oplet_lm.bundles.metadata import Metadata
 
 #: The version of oplet's plugin API that this package is written for.
 OPLET_API = "1"
@@ -19,7 +22,37 @@ def register_commands(registry: CommandRegistry) -> None:
 
 @hookimpl
 def open_bundle(path: str) -> Mapping[str, Any] | None:
-    """Return what is in a `.litertlm` or `.task` file, see `bundles.contents.contents`; None for a file of another kind."""
-    from oplet_lm.bundles.contents import contents
+    """Return what is in a `.litertlm` or `.task` file; None for a file of another kind.
 
-    return contents(path)
+    Returns:
+        "kind", the format; "about", further facts by name; "parts", a list of (name, kind, number of bytes); "models", open `Model`s
+        by name.
+
+    Raises:
+        ModelError: the bundle is damaged.
+    """
+    with open(path, "rb") as file:
+        head = file.read(8)
+    if head != b"LITERTLM" and not head.startswith(b"PK\x03\x04"):
+        return None
+    from oplet_lm.bundles.bundle import Bundle
+
+    bundle = Bundle(path)
+    if head.startswith(b"PK") and not bundle.models:  # any other zip archive
+        return None
+    parts = [(each.model_type or each.kind, each.kind, each.end - each.begin) for each in bundle.sections]
+    about = {} if bundle.find("LlmMetadataProto") is None else _about(bundle.metadata())
+    return {"kind": bundle.kind, "about": about, "parts": parts, "models": {name: bundle.model(name) for name in bundle.models}}
+
+
+def _about(metadata: Metadata) -> dict[str, Any]:
+    start, *stops = [each if isinstance(each, tuple) else (repr(each),) for each in (metadata.start or (), *metadata.stops[:50])]
+    sampling = metadata.sampling
+    told = {
+        "tokens of context": metadata.most_tokens,
+        "start token": " ".join(map(str, start)),
+        "stop tokens": ", ".join(" ".join(map(str, each)) for each in stops),
+        "sampling": f"top_k {sampling.top_k}, top_p {sampling.top_p:.6g}, temperature {sampling.temperature:.6g}",
+        "chat template": metadata.template or ", ".join(f"{role}: {around}" for role, around in metadata.affixes.items()),
+    }
+    return {what: value for what, value in told.items() if value}

@@ -14,8 +14,7 @@ from typing import Any, Final
 from oplet import Node, ensure
 from oplet.kernels.options import tensorflow_node
 from oplet.schema.flexbuffers import read_flexbuffer
-from oplet.schema.protobuf import signed, varints
-from oplet_text_ops.classic.messages import fields
+from oplet.schema.protobuf import fields, signed, varints
 
 __all__ = ["FLEX", "options_of"]
 
@@ -23,7 +22,6 @@ __all__ = ["FLEX", "options_of"]
 FLEX: Final = "Flex"
 #: The field of a NodeDef that holds attributes, and of an AttrValue that holds a list.
 _ATTRIBUTES, _LIST = 5, 1
-_DAMAGED = "its NodeDef is damaged"
 
 
 def options_of(node: Node, *, text: bool = True) -> dict[str, Any]:
@@ -37,7 +35,11 @@ def options_of(node: Node, *, text: bool = True) -> dict[str, Any]:
     """
     if not node.op_name.startswith(FLEX):
         return node.custom_map() if text else _map_of_bytes(node)
-    return {name: _value(value, text) for name, value in _attributes(tensorflow_node(node)[1])}
+    try:
+        return {name: _value(value, text) for name, value in _attributes(tensorflow_node(node)[1])}
+    except ValueError as error:
+        ensure(False, f"its NodeDef is damaged ({error}).")
+    return {}
 
 
 def _map_of_bytes(node: Node) -> dict[str, Any]:
@@ -51,9 +53,9 @@ def _map_of_bytes(node: Node) -> dict[str, Any]:
 def _attributes(data: bytes) -> list[tuple[str, bytes]]:
     """Return the names of a NodeDef's attributes and their AttrValues."""
     found = []
-    for number, entry in fields(data, _DAMAGED):
+    for number, entry in fields(data):
         if number == _ATTRIBUTES and isinstance(entry, bytes):
-            parts = dict(fields(entry, _DAMAGED))
+            parts = dict(fields(entry))
             name, value = parts.get(1, b""), parts.get(2, b"")
             if isinstance(name, bytes) and isinstance(value, bytes):
                 found.append((name.decode("utf-8", "replace"), value))
@@ -63,7 +65,7 @@ def _attributes(data: bytes) -> list[tuple[str, bytes]]:
 def _value(data: bytes, text: bool) -> Any:
     """Return what an AttrValue holds: a string, number or Boolean, or a list of these; None for anything else."""
     found = None
-    for number, value in fields(data, _DAMAGED):
+    for number, value in fields(data):
         if number == _LIST and isinstance(value, bytes):
             found = [_single(each, item, text) for each, item in _items(value)]
         elif number in _READERS:
@@ -74,12 +76,9 @@ def _value(data: bytes, text: bool) -> Any:
 def _items(data: bytes) -> list[tuple[int, int | bytes]]:
     """Return the items of a list, those of packed numbers one by one."""
     found: list[tuple[int, int | bytes]] = []
-    for number, value in fields(data, _DAMAGED):
+    for number, value in fields(data):
         if number == _INTEGER and isinstance(value, bytes):
-            try:
-                found += [(number, each) for each in varints(value)]
-            except ValueError as error:
-                ensure(False, f"{_DAMAGED} ({error}).")
+            found += [(number, each) for each in varints(value)]
         else:
             found.append((number, value))
     return found

@@ -82,8 +82,11 @@ def plan_scaled_tiles(context: Context, node: Node, windows: Windows2D, layer: H
     panel_bytes = layout.runs * steps * width * 4
     count = -(-channels // width)
     charge_constant(context, node, weights, count * (panel_bytes + 4 * layout.runs * width * bool(size)) + 12 * count * width)
-    key = "scaled panels", vectors, layout.runs, layout.length, layer.axis
-    panels, marks, table = node.cached(key, [weights], lambda: _scaled_panels(layer, layout, vectors, packed), shared=True)
+    scales = None if weights.quantization is None else hash(weights.quantization.scales.tobytes())
+    key = "scaled panels", vectors, layout.runs, layout.length, layer.axis, scales
+    panels, marks, table = node.cached(
+        key, [weights], lambda: _scaled_panels(layer, layout, vectors, packed), shared="everywhere"
+    )
     if layer.bias is not None:
         table = table.copy()
         table[1, :channels] = layer.bias.data.reshape(-1)
@@ -189,9 +192,7 @@ def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind:
     ready(_rows_kernel, ROWS_TO_FLOATS, FACTORS)
     quantized = context.add_temporary(node, layer.source.shape, TensorType.FLOAT32)
     charge(4 * units * (3 + layer.batches) + (4 * weights.size // layer.block_size if layer.block_size else 0))
-    scales = np.ones((units, 1), np.float32)
-    if layer.block_size:
-        scales = block_scales(weights)
+    scales = block_scales(weights) if layer.block_size else np.ones((units, 1), np.float32)
     bias = np.zeros(units, np.float32) if layer.bias is None else layer.bias.data.reshape(-1).astype(np.float32)
     bounds = float_activation_range(layer.activation)
     ranges = cut(units, weights.size * layer.batches // _WORTH, context.num_threads)

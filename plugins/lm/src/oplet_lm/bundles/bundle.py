@@ -8,9 +8,8 @@ import zlib
 from oplet import Model
 from oplet.errors import ModelError
 from oplet.toolkit import map_file
-from oplet_lm.bundles import litertlm, task
-from oplet_lm.bundles.litertlm import Section
 from oplet_lm.bundles.metadata import ExecutorMetadata, Metadata, read_executor_metadata, read_metadata
+from oplet_lm.bundles.sections import Section, read_sections
 
 __all__ = ["DECODER", "EMBEDDER", "PER_LAYER_EMBEDDER", "Bundle"]
 
@@ -35,36 +34,18 @@ class Bundle:
         sections: its sections.
 
     Raises:
-        ModelError: the file cannot be opened, is no bundle, or is damaged.
+        ModelError: the file cannot be opened, is no bundle, or is damaged; of the methods: the part that they return is damaged.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self._file = map_file(path)
-        self._view = self._file.view
-        if self._view[: len(litertlm.MAGIC)] == litertlm.MAGIC:
-            version, self.sections = litertlm.read_sections(self._view, self.path)
-            self.kind = f"LiteRT-LM file (.litertlm) of version {version}"
-        elif self._view[: len(task.MAGIC)] == task.MAGIC:
-            self.sections = task.read_entries(self._view, self.path)
-            self.kind = "MediaPipe bundle (.task)"
-        else:
-            raise ModelError(f"'{self.path}' is no bundle of a language model: it is neither a .litertlm nor a .task file.")
-        seen = set()
-        for section in self.sections:
-            key = section.kind, section.model_type
-            if key in seen and section.kind != "GenericBinaryData":
-                raise ModelError(f"'{self.path}' has two sections {section.kind} {section.model_type}; one of each is read.")
-            seen.add(key)
+        self.kind, self.sections = read_sections(self._file.view, self.path)
 
     def content(self, section: Section) -> memoryview:
-        """Return the bytes of a section.
-
-        Raises:
-            ModelError: the file was truncated.
-        """
+        """Return the bytes of a section; the file must not have been truncated."""
         self._file.check()
-        return self._view[section.begin : section.end]
+        return self._file.view[section.begin : section.end]
 
     def find(self, kind: str, model_type: str = "") -> Section | None:
         """Return the section of a kind ("TFLiteModel") and, for models and weights, of this `model_type`; None if there is none."""
@@ -76,15 +57,10 @@ class Bundle:
         return [section.model_type for section in self.sections if section.kind == "TFLiteModel"]
 
     def model(self, model_type: str) -> Model | None:
-        """Open the model of this `model_type`, with constants as views of the file; None if there is none.
-
-        Raises:
-            ModelError: the model is damaged.
-        """
-        section = self.find("TFLiteModel", model_type)
+        """Open the model of this `model_type`, with constants as views of the file; None if there is none."""
+        section, weights = self.find("TFLiteModel", model_type), self.find("TFLiteWeights", model_type)
         if section is None:
             return None
-        weights = self.find("TFLiteWeights", model_type)
         data: bytes | memoryview = self.content(section)
         if section.begin % _ALIGNMENT:  # in zip archives; such a model is copied
             data = bytes(data)
@@ -96,37 +72,22 @@ class Bundle:
         return model
 
     def metadata(self) -> Metadata:
-        """Read the metadata of the language model: special tokens, sampling, templates.
-
-        Raises:
-            ModelError: the metadata are damaged.
-        """
-        return read_metadata(self._small("LlmMetadataProto"))
+        """Read the metadata of the language model: special tokens, sampling, templates."""
+        return read_metadata(self._small("LlmMetadataProto", _LARGEST_METADATA))
 
     def executor_metadata(self) -> ExecutorMetadata:
-        """Read the metadata on running the model: its state buffers, and the window of local attention.
-
-        Raises:
-            ModelError: the metadata are damaged.
-        """
-        return read_executor_metadata(self._small("ExecutorMetadataProto"))
+        """Read the metadata on running the model: its state buffers, and the window of local attention."""
+        return read_executor_metadata(self._small("ExecutorMetadataProto", _LARGEST_METADATA))
 
     def tokenizer(self) -> tuple[str, bytes]:
-        """Return the tokenizer's kind, "huggingface" or "sentencepiece", and its file, unpacked.
+        """Return the tokenizer's kind, "huggingface" or "sentencepiece", and its file, unpacked."""
+        if (packed := self.find("HF_Tokenizer_Zlib")) is not None:
+            return "huggingface", self._unpacked(self.content(packed))
+        if found := self._small("SP_Tokenizer", _LARGEST_TOKENIZER):
+            return "sentencepiece", found
+        raise ModelError(f"'{self.path}' has no tokenizer.")
 
-        Raises:
-            ModelError: there is no tokenizer, or it is damaged or too large.
-        """
-        packed, plain = self.find("HF_Tokenizer_Zlib"), self.find("SP_Tokenizer")
-        if packed is not None:
-            return "huggingface", self._unpacked(packed)
-        if plain is None:
-            raise ModelError(f"'{self.path}' has no tokenizer.")
-        self._ensure_size(plain, _LARGEST_TOKENIZER)
-        return "sentencepiece", bytes(self.content(plain))
-
-    def _unpacked(self, section: Section) -> bytes:
-        data = self.content(section)
+    def _unpacked(self, data: memoryview) -> bytes:
         size = int.from_bytes(data[:8], "little")
         if size > _LARGEST_TOKENIZER:
             raise ModelError(f"'{self.path}' has a tokenizer of {size} bytes; {_LARGEST_TOKENIZER} are read at most.")
@@ -139,13 +100,11 @@ class Bundle:
             raise ModelError(f"'{self.path}' is damaged: its tokenizer does not unpack to the {size} bytes that it says.")
         return found
 
-    def _small(self, kind: str) -> bytes:
+    def _small(self, kind: str, most: int) -> bytes:
+        """Return the content of the section of a kind, whose bytes are limited; b"" if there is none."""
         section = self.find(kind)
         if section is None:
             return b""
-        self._ensure_size(section, _LARGEST_METADATA)
-        return bytes(self.content(section))
-
-    def _ensure_size(self, section: Section, most: int) -> None:
         if section.end - section.begin > most:
-            raise ModelError(f"'{self.path}' has {section.end - section.begin} bytes of {section.kind}; {most} are read at most.")
+            raise ModelError(f"'{self.path}' has {section.end - section.begin} bytes of {kind}; {most} are read at most.")
+        return bytes(self.content(section))

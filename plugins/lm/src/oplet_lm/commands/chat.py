@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,35 +14,23 @@ from oplet.errors import LimitError
 __all__ = ["chat"]
 
 
+def _option(help: str, metavar: str | None = "N", default: str | bool = "the bundle's", **more: Any) -> Any:
+    return typer.Option(metavar=metavar, help=help, show_default=default, **more)
+
+
 def chat(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A .litertlm or .task file.", show_default=False)],
-    prompt: Annotated[
-        str | None, typer.Option("--prompt", metavar="TEXT", help="Answer this, and end.", show_default=False)
-    ] = None,
-    system: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What the model is told before the conversation.", show_default=False)
-    ] = None,
+    prompt: Annotated[str | None, _option("Answer this, and end.", "TEXT", False)] = None,
+    system: Annotated[str | None, _option("What the model is told before the conversation.", "TEXT", False)] = None,
     raw: Annotated[
-        bool,
-        typer.Option("--raw", help="Let the model go on with each text as it is, without its chat template.", show_default=False),
+        bool, typer.Option("--raw", help="Let the model go on with each text as it is, without its chat template.")
     ] = False,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Tokens of an answer.", show_default="no limit")
-    ] = None,
-    top_k: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Draw from the N most likely tokens.", show_default="the bundle's")
-    ] = None,
-    top_p: Annotated[
-        float | None,
-        typer.Option(min=0.0, max=1.0, metavar="P", help="Draw from tokens of this probability.", show_default="the bundle's"),
-    ] = None,
-    temperature: Annotated[
-        float | None, typer.Option(min=0.0, metavar="T", help="0 for the most likely tokens.", show_default="the bundle's")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Draw as with this seed.", show_default="another each time")
-    ] = None,
-    num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads of the kernels.")] = 1,
+    max_tokens: Annotated[int | None, _option("Tokens of an answer.", default="no limit", min=1)] = None,
+    top_k: Annotated[int | None, _option("Draw from the N most likely tokens.", min=0)] = None,
+    top_p: Annotated[float | None, _option("Draw from tokens of this probability.", "P", min=0.0, max=1.0)] = None,
+    temperature: Annotated[float | None, _option("0 for the most likely tokens.", "T", min=0.0)] = None,
+    seed: Annotated[int | None, _option("Draw as with this seed.", default="another each time", min=0)] = None,
+    num_threads: Annotated[int, _option("Threads of the kernels.", default=True, min=1)] = 1,
 ) -> None:
     """Talk to a language model: each line is answered; an empty line or the end of the input ends the conversation."""
     from oplet_lm.language_model import LanguageModel
@@ -49,36 +38,29 @@ def chat(
     language_model = LanguageModel(model, num_threads=num_threads)
     options: dict[str, Any] = {"max_tokens": max_tokens, "top_k": top_k, "top_p": top_p, "temperature": temperature, "seed": seed}
     messages: list[dict[str, Any]] = [] if system is None else [{"role": "system", "content": system}]
-    while True:
-        text = prompt if prompt is not None else _line()
-        if not text:
-            return
+    for text in _lines() if prompt is None else filter(None, [prompt]):
         messages.append({"role": "user", "content": text})
         answer = _tell(language_model.stream(text if raw else messages, **options))
-        if prompt is not None:
-            return
         messages.append({"role": "assistant", "content": answer})
 
 
-def _line() -> str:
-    """Return the next line of standard input, without blanks around it; "" at its end."""
-    if sys.stdin.isatty():
-        typer.echo("> ", nl=False)
-    return sys.stdin.readline().strip()
+def _lines() -> Iterator[str]:
+    """Yield the lines of standard input, without blanks around them, before the first empty one."""
+    while True:
+        if sys.stdin.isatty():
+            typer.echo("> ", nl=False)
+        if not (line := sys.stdin.readline().strip()):
+            return
+        yield line
 
 
-def _printable(text: str) -> str:
-    """Return a text without characters that would control the terminal."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
-
-
-def _tell(pieces: Any) -> str:
-    """Print the pieces of an answer as they come; return it."""
+def _tell(pieces: Iterator[str]) -> str:
+    """Print the pieces of an answer as they come, without characters that would control the terminal; return it."""
     told = ""
     try:
         for piece in pieces:
             told += piece
-            typer.echo(_printable(piece), nl=False)
+            typer.echo("".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in piece), nl=False)
             sys.stdout.flush()
     except LimitError:
         if told:

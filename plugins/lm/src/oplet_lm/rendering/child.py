@@ -27,15 +27,32 @@ def _refuse(message: str = "") -> NoReturn:
     raise jinja2.TemplateError(message)
 
 
-def _typed(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return messages with texts as lists of parts, the form that LiteRT-LM gives to templates."""
-    return [
-        {
-            **each,
-            "content": [{"type": "text", "text": each["content"]}] if isinstance(each.get("content"), str) else each["content"],
-        }
+def _render(source: str, messages: list[dict[str, Any]], variables: dict[str, Any]) -> str:
+    """Return the text: with the messages' texts as they are, or where the template leaves one out, as the parts that LiteRT-LM gives."""
+    import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
+    environment.globals["raise_exception"] = _refuse
+    template = environment.from_string(source)
+    texts = [each["content"] for each in messages if isinstance(each["content"], str)]
+    typed = [
+        {**each, "content": [{"type": "text", "text": each["content"]}] if isinstance(each["content"], str) else each["content"]}
         for each in messages
     ]
+    answers: list[str] = []
+    failures: list[Exception] = []
+    for given in (messages, typed):
+        try:
+            answers.append(template.render(messages=given, **variables))
+        except jinja2.TemplateError as error:
+            failures.append(error)
+        else:
+            if all(text.strip() in answers[-1] for text in texts):
+                return answers[-1]
+    if not any(answers):
+        raise [*failures, jinja2.TemplateError("it leaves every message out")][0]
+    return answers[0]
 
 
 def main() -> None:
@@ -43,28 +60,7 @@ def main() -> None:
     request = json.load(sys.stdin)
     _limit(request["seconds"], request["memory"])
     try:
-        import jinja2
-        from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
-        environment.globals["raise_exception"] = _refuse
-        template = environment.from_string(request["template"])
-        messages, variables = request["messages"], request["variables"]
-        texts = [each["content"] for each in messages if isinstance(each.get("content"), str)]
-        answers: list[str] = []
-        failures: list[Exception] = []
-        for given in (messages, _typed(messages)):
-            try:
-                answers.append(template.render(messages=given, **variables))
-            except jinja2.TemplateError as error:
-                failures.append(error)
-                continue
-            if all(text.strip() in answers[-1] for text in texts):
-                answers = answers[-1:]
-                break
-        if not any(answers):
-            raise failures[0] if failures else jinja2.TemplateError("it leaves every message out")
-        found = {"text": answers[0][: request["longest"] + 1]}
+        found = {"text": _render(request["template"], request["messages"], request["variables"])[: request["longest"] + 1]}
     except MemoryError:
         found = {"error": "it takes more memory than is allowed"}
     except RecursionError:

@@ -26,31 +26,18 @@ _ROLES = {"assistant": "model"}
 
 
 def render(template: str, messages: Sequence[Message], variables: Mapping[str, Any]) -> str:
-    """Render a chat template in Jinja's sandbox, in a process with limits of time and memory.
-
-    Args:
-        template: the Jinja template.
-        messages: the conversation.
-        variables: further variables of the template.
-
-    Raises:
-        ModelError: the template fails.
-        LimitError: the template takes too long, or gives too much text.
-        StateError: this program cannot start Python.
-    """
+    """Render a chat template for a conversation in Jinja's sandbox, in a process with limits of time and memory."""
     if len(template) > _LONGEST_TEMPLATE:
         raise LimitError(f"The chat template has {len(template)} characters; {_LONGEST_TEMPLATE} are taken at most.")
     if not can_start_python():
         raise StateError(
             "The chat template runs in a process of its own, and this program cannot start Python; give the prompt as a text."
         )
-    request: dict[str, Any] = {"template": template, "messages": list(messages), "variables": dict(variables)}
-    request |= {"seconds": _SECONDS, "memory": _MEMORY, "longest": _LONGEST}
+    limits = {"seconds": _SECONDS, "memory": _MEMORY, "longest": _LONGEST}
+    request = json.dumps({"template": template, "messages": [*messages], "variables": {**variables}, **limits})
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child.py")
     try:
-        done = run_python(
-            [script], input=json.dumps(request), capture_output=True, text=True, encoding="utf-8", timeout=3 * _SECONDS
-        )
+        done = run_python([script], input=request, capture_output=True, text=True, timeout=3 * _SECONDS)
     except TimeoutExpired as error:
         raise LimitError(f"The chat template takes longer than {3 * _SECONDS} seconds.") from error
     if done.returncode:
@@ -70,10 +57,7 @@ def join(affixes: Mapping[str, Affixes], messages: Sequence[Message]) -> str:
     """Return the text of messages with the prefixes and suffixes of their roles, ending with the prefix of the model's answer."""
     pieces = []
     for message in messages:
-        role = _ROLES.get(str(message["role"]), str(message["role"]))
-        around = affixes.get(role)
-        content = message["content"]
-        text = content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content)
-        pieces.append(text if around is None else f"{around.prefix}{text}{around.suffix}")
-    model = affixes.get("model")
-    return "".join(pieces) + (model.prefix if model else "")
+        role, content = str(message["role"]), message["content"]
+        prefix, suffix = affixes.get(_ROLES.get(role, role), ("", ""))
+        pieces += [prefix, *([content] if isinstance(content, str) else (str(part.get("text", "")) for part in content)), suffix]
+    return "".join(pieces) + affixes.get("model", ("", ""))[0]

@@ -1,4 +1,4 @@
 """Running a language model: caches and steps, tokens, sampling.
 
-Each module imports only those before it: step, embedder, executor, tokenizer, stops, sampler.
+Each module imports only those before it: step, embedder, executor, tokenizer, sampler.
 """

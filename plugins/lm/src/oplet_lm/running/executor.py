@@ -12,7 +12,7 @@ from oplet import Interpreter
 from oplet.errors import LimitError, ModelError
 from oplet_lm.bundles.bundle import DECODER, EMBEDDER, PER_LAYER_EMBEDDER
 from oplet_lm.running.embedder import Embedder
-from oplet_lm.running.step import Embed, Step, shapes_of
+from oplet_lm.running.step import Embed, Step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,63 +26,58 @@ __all__ = ["Executor"]
 
 #: Signatures by name: prefill of any length or a fixed one, for caches of any length or a fixed one.
 _PREFILL, _DECODE = re.compile(r"prefill(_\d+)?(_cache_(\d+))?"), re.compile(r"decode(_cache_(\d+))?")
-#: The context of models that leave it to callers and do not say how much there may be, and how long their prefills are at most.
-_USUAL_CONTEXT, _LONGEST_PREFILL = 2048, 512
+#: The context of models that leave it to callers and do not say how much there may be, the longest one, and the longest prefill of any length.
+_USUAL_CONTEXT, _MOST_CONTEXT, _LONGEST_PREFILL = 2048, 1 << 20, 512
 #: A prefill of this many times the tokens that are left takes longer than to decode them.
 _TOO_LONG = 16
-_MOST_CONTEXT = 1 << 20
+#: The most bytes of a cache, and the kind of states in LiteRT-LM's executor_metadata.proto that linear attention has.
+_MOST_BYTES, _LINEAR_ATTENTION = 1 << 36, 5
 
 
 class Executor:
     """Runs a bundle's decoder model, and keeps its KV caches.
 
-    Args:
-        bundle: the bundle.
-        metadata: the bundle's metadata.
-        num_threads: the number of threads of kernels.
-
     Attributes:
         context: the number of tokens that the caches have room for.
         tokens: the ids of the tokens that the caches hold.
-
-    Raises:
-        ModelError: the bundle has no decoder, or one of an unknown kind.
     """
 
     def __init__(self, bundle: Bundle, metadata: Metadata, num_threads: int | None = None) -> None:
         model = bundle.model(DECODER)
         if model is None:
             raise ModelError(f"'{bundle.path}' has no model '{DECODER}'; its models are {', '.join(bundle.models) or 'none'}.")
-        self._threads, self._cache_value, self.tokens = num_threads, metadata.cache_value, list[int]()
+        self.tokens: list[int] = []
         self.interpreter = Interpreter(model_content=model, num_threads=num_threads)
-        executor = bundle.executor_metadata()
-        self._recurrent = any(state.is_recurrent for state in executor.states)
-        self._window = executor.window
-        self._embed: dict[str, Embed] = {}
-        for role, name in (("embeddings", EMBEDDER), ("per-layer embeddings", PER_LAYER_EMBEDDER)):
-            if (embedder := bundle.model(name)) is not None:
-                self._embed[role] = Embedder(embedder, num_threads)
-        signatures = self.interpreter.get_signature_list()
-        decode, prefills = _chosen(signatures, metadata.most_tokens)
-        self._renamed = {s.prefill_input: s.decode_input for s in executor.states if s.prefill_input and s.decode_input}
-        self._outputs = {s.decode_input: s.decode_output for s in executor.states} | {
-            s.prefill_input: s.prefill_output for s in executor.states
-        }
+        roles = {"embeddings": bundle.model(EMBEDDER), "per-layer embeddings": bundle.model(PER_LAYER_EMBEDDER)}
+        self._embed: dict[str, Embed] = {role: Embedder(each, num_threads) for role, each in roles.items() if each is not None}
+        states, self._window = bundle.executor_metadata()
+        #: Whether a state has no entry for each token, so that tokens cannot be removed from it.
+        self._recurrent = any(state.kind == _LINEAR_ATTENTION for state in states)
+        #: The names of states in decoding by those in prefills, and outputs by their inputs.
+        self._renamed = {s.prefill_input: s.decode_input for s in states if s.prefill_input and s.decode_input}
+        self._outputs = {s.decode_input: s.decode_output for s in states} | {s.prefill_input: s.prefill_output for s in states}
+        self._signatures = self.interpreter.get_signature_list()
+        decode, prefills = _chosen(self._signatures, metadata.most_tokens)
         inputs = self.interpreter.get_signature_runner(decode).get_input_details()
-        states = self._states(decode)
-        self.context = self._context(inputs, states, metadata.most_tokens, {s.decode_input: s.axis for s in executor.states})
-        self._arrays = {name: self._array(inputs[name]) for name in states}
+        shapes = {name: each["shape_signature"].tolist() for name, each in inputs.items()}
+        held = {name: shapes[name] for name in self._states(decode)}
+        self.context = _context(shapes, held, metadata.most_tokens, {s.decode_input: s.axis for s in states})
+        self._cache_value = metadata.cache_value
+        self._arrays: dict[str, Array] = {}
+        for name, shape in held.items():
+            sizes, dtype = [self.context if size < 0 else size for size in shape], inputs[name]["dtype"]
+            if np.prod(sizes, dtype=np.float64) * np.dtype(dtype).itemsize > _MOST_BYTES:
+                raise LimitError(f"The cache '{name}' would have the shape {sizes}.")
+            self._arrays[name] = np.full(sizes, self._cache_value, dtype)
         self._decode = self._step(decode, 1)
-        #: Prefills by their lengths, 0 for any length; made when they are first used.
+        #: Prefills by their lengths, 0 for any length, and what runs them, made when they are first used.
         self._prefills: dict[int, str] = {}
+        self._steps: dict[int, Step] = {}
         for key in prefills:
             its = self.interpreter.get_signature_runner(key).get_input_details()
-            found = next(
-                (shapes_of(its[name])[-1] for name in ("input_pos", "positions") if name in its and len(its[name]["shape"])), None
-            )
-            if found is not None:
-                self._prefills.setdefault(max(found, 0), key)
-        self._steps: dict[int, Step] = {}
+            positions = its.get("input_pos", its.get("positions"))
+            if positions is not None and len(positions["shape"]):
+                self._prefills.setdefault(max(int(positions["shape_signature"][-1]), 0), key)
 
     @property
     def copied_bytes(self) -> int:
@@ -90,42 +85,32 @@ class Executor:
         return sum(step.copied_bytes for step in (self._decode, *self._steps.values()))
 
     def read(self, tokens: Sequence[int]) -> Array:
-        """Process a whole token sequence, reusing the caches for the longest prefix that they hold; return the logits after it.
-
-        Raises:
-            LimitError: the sequence is longer than the context.
-        """
+        """Process a whole token sequence, reusing the caches for the longest prefix that they hold; return the logits after it."""
         if len(tokens) > self.context:
             raise LimitError(
                 f"The prompt has {len(tokens)} tokens, and the model has room for {self.context}; give it a shorter one."
             )
-        kept = 0
-        while kept < min(len(self.tokens), len(tokens) - 1) and self.tokens[kept] == tokens[kept]:
-            kept += 1
+        alike = [mine == its for mine, its in zip(self.tokens, tokens[:-1])]
+        kept = (alike + [False]).index(False)
         if kept < len(self.tokens) and (self._recurrent or not kept):
             kept = 0
             for array in self._arrays.values():
                 array[...] = self._cache_value
         del self.tokens[kept:]
-        while (left := len(tokens) - 1 - len(self.tokens)) > 0:
-            length = self._length(left)
+        while left := len(tokens) - 1 - len(self.tokens):
+            start, length = len(self.tokens), self._length(left)
             if not length:
-                self.decode(tokens[len(self.tokens)])
+                self.decode(tokens[start])
                 continue
             if length not in self._steps:
                 self._steps[length] = self._step(self._prefills.get(length) or self._prefills[0], length)
-            start = len(self.tokens)
             part = tokens[start : start + min(length, left)]
             self._steps[length].run(part, start)
             self.tokens += part
         return self.decode(tokens[-1])
 
     def decode(self, token: int) -> Array:
-        """Process one more token; return the logits after it, a view that the next step overwrites.
-
-        Raises:
-            LimitError: the context is full.
-        """
+        """Process one more token; return the logits after it, a view that the next step overwrites."""
         if len(self.tokens) >= self.context:
             raise LimitError(f"The context of {self.context} tokens is full.")
         self._decode.run([token], len(self.tokens))
@@ -139,10 +124,10 @@ class Executor:
             length = min(1 << (left - 1).bit_length(), _LONGEST_PREFILL)
             return length if length <= room and not self._recurrent else min(left, _LONGEST_PREFILL)
         fitting = [length for length in self._prefills if length <= (left if self._recurrent else room)]
-        whole = [length for length in fitting if left <= length]
-        if whole and (min(whole) <= 2 * left or min(whole) == min(fitting)):
-            return min(whole) if min(whole) < _TOO_LONG * left else 0
-        return max((length for length in fitting if length <= left), default=min(fitting, default=0))
+        whole, part = min((n for n in fitting if n >= left), default=0), max((n for n in fitting if n <= left), default=0)
+        if whole and (whole <= 2 * left or not part):
+            return whole if whole < _TOO_LONG * left else 0
+        return part
 
     def _step(self, key: str, length: int) -> Step:
         states = self._states(key)
@@ -154,37 +139,24 @@ class Executor:
 
     def _states(self, key: str) -> dict[str, str]:
         """Return the outputs of a signature by the inputs that they are the next values of."""
-        names = self.interpreter.get_signature_list()[key]
-        outputs = set(names["outputs"])
+        names = self._signatures[key]
         found = {name: self._outputs.get(name) or name for name in names["inputs"]}
-        return {name: output for name, output in found.items() if output in outputs}
+        return {name: output for name, output in found.items() if output in names["outputs"]}
 
-    def _context(self, inputs: dict[str, Any], states: dict[str, str], most: int, axes: dict[str, int]) -> int:
-        sizes = [
-            shapes_of(inputs[name])[-1]
-            for name in ("mask", "attn_mask", "mask_global")
-            if name in inputs and len(inputs[name]["shape"])
-        ]
-        for name in states:
-            shape, axis = shapes_of(inputs[name]), axes.get(name, -1)
-            if not sizes and len(shape):
-                sizes.append(shape[axis] if 0 <= axis < len(shape) else max(shape))
-        size = next((size for size in sizes if size > 0), most if most > 0 else _USUAL_CONTEXT)
-        return min(size, most, _MOST_CONTEXT) if most > 0 else min(size, _MOST_CONTEXT)
 
-    def _array(self, details: dict[str, Any]) -> Array:
-        shape = [self.context if size < 0 else size for size in shapes_of(details)]
-        if np.prod(shape, dtype=np.float64) * np.dtype(details["dtype"]).itemsize > 1 << 36:
-            raise LimitError(f"The cache '{details['name']}' would have the shape {shape}.")
-        return np.full(shape, self._cache_value, details["dtype"])
+def _context(shapes: dict[str, list[int]], states: dict[str, list[int]], most: int, axes: dict[str, int]) -> int:
+    """Return how many tokens the caches are to have room for: what masks or else caches have, `most` at most if that is not 0."""
+    sizes = [shapes[name][-1] for name in ("mask", "attn_mask", "mask_global") if shapes.get(name)]
+    for name, shape in states.items() if not sizes else ():
+        if shape:
+            axis = axes.get(name, -1)
+            sizes.append(shape[axis] if 0 <= axis < len(shape) else max(shape))
+    size = next((size for size in sizes if size > 0), most if most > 0 else _USUAL_CONTEXT)
+    return min(size, _MOST_CONTEXT, most if most > 0 else size)
 
 
 def _chosen(signatures: dict[str, Any], most: int) -> tuple[str, list[str]]:
-    """Return the signature to decode with and those to prefill with: of several lengths of caches, those with the longest wanted.
-
-    Raises:
-        ModelError: there is none to decode with.
-    """
+    """Return the signature to decode with and those to prefill with: of several lengths of caches, those with the longest wanted."""
     decodes = {int(match[2] or 0): key for key in signatures if (match := _DECODE.fullmatch(key))}
     if not decodes:
         raise ModelError(f"The model has no signature 'decode'; it has {', '.join(signatures) or 'none'}.")

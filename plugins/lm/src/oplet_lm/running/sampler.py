@@ -1,26 +1,27 @@
-"""Choosing the next token by its logits."""
+"""Choosing tokens by their logits, and the sequences of tokens that end an answer."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from oplet.errors import ModelError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from oplet_lm.bundles.metadata import Sampling
 
-__all__ = ["Sampler"]
+__all__ = ["Sampler", "Stops"]
+
+#: The most stop sequences, and the most tokens of one.
+_MOST, _LONGEST = 4096, 64
 
 
 class Sampler:
-    """Callable that samples a token id from logits: top-k, temperature, then top-p.
-
-    Args:
-        sampling: the parameters.
-        suppressed: ids of tokens that are never chosen.
-    """
+    """Callable that samples a token id from logits: top-k, temperature, then top-p; ids that are `suppressed` are never chosen."""
 
     def __init__(self, sampling: Sampling, suppressed: tuple[int, ...] = ()) -> None:
         self._sampling = sampling
@@ -41,8 +42,25 @@ class Sampler:
         kept = kept[np.lexsort((kept, -values[kept]))]
         shares = np.exp((values[kept] - values[kept[0]]) / self._sampling.temperature)
         shares /= shares.sum()
-        enough = int(np.searchsorted(shares.cumsum(), min(self._sampling.top_p, 1.0))) + 1
-        shares = shares[:enough]
+        shares = shares[: int(np.searchsorted(shares.cumsum(), min(self._sampling.top_p, 1.0))) + 1]
         if not np.isfinite(shares).all():  # logits that are no numbers
             return int(kept[0])
         return int(self._random.choice(kept[: len(shares)], p=shares / shares.sum()))
+
+
+class Stops:
+    """Finds stop sequences, tuples of token ids that end an answer, at the end of generated tokens."""
+
+    def __init__(self, sequences: Iterable[tuple[int, ...]]) -> None:
+        self._sequences = {each for each in sequences if 0 < len(each) <= _LONGEST}
+        if len(self._sequences) > _MOST:
+            raise ModelError(f"The bundle has {len(self._sequences)} stop sequences; {_MOST} are taken at most.")
+        self._begun = {each[:count] for each in self._sequences for count in range(1, len(each))}
+
+    def ending(self, tokens: list[int]) -> int:
+        """Return the length of the stop sequence that the tokens end with; 0 if there is none."""
+        return next((n for n in range(1, len(tokens) + 1) if tuple(tokens[-n:]) in self._sequences), 0)
+
+    def begun(self, tokens: list[int]) -> int:
+        """Return how many tokens at the end may be the beginning of a stop sequence; 0 if none."""
+        return next((n for n in range(len(tokens), 0, -1) if tuple(tokens[-n:]) in self._begun), 0)

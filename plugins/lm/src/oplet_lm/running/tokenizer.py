@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import LimitError, ModelError, text_of
@@ -17,63 +18,38 @@ _LONGEST = 16 << 20
 
 
 class Tokenizer:
-    """The tokenizer of a bundle.
-
-    Args:
-        bundle: the bundle.
-
-    Raises:
-        ModelError: the bundle has no tokenizer, or a damaged one.
-    """
+    """The tokenizer of a bundle; where it is damaged or fails, all methods raise a `ModelError`."""
 
     def __init__(self, bundle: Bundle) -> None:
         kind, data = bundle.tokenizer()
-        self._is_sentencepiece = kind == "sentencepiece"
-        try:
-            if self._is_sentencepiece:
+        #: Its functions, and what they are called with: special tokens in a text are recognized, and none are added or left out.
+        self._encoding: dict[str, Any] = {}
+        self._decoding: dict[str, Any] = {}
+        with _failing(f"'{bundle.path}' has a damaged tokenizer"):
+            if kind == "sentencepiece":
                 import sentencepiece
 
                 self._made: Any = sentencepiece.SentencePieceProcessor(model_proto=data)
-                self.size: int = self._made.get_piece_size()
+                self._size: int = self._made.get_piece_size()
             else:
                 import tokenizers
 
                 self._made = tokenizers.Tokenizer.from_str(data.decode("utf-8"))
-                self.size = self._made.get_vocab_size()
-        except BaseException as error:
-            raise _failure(error, f"'{bundle.path}' has a damaged tokenizer") from error
+                self._size = self._made.get_vocab_size()
+                self._encoding, self._decoding = {"add_special_tokens": False}, {"skip_special_tokens": False}
 
     def encode(self, text: str) -> list[int]:
-        """Return the token ids of a text; special tokens in the text are recognized, and none are added.
-
-        Raises:
-            LimitError: the text is too long.
-            ModelError: the tokenizer fails.
-        """
+        """Return the token ids of a text; a text that is too long is a `LimitError`."""
         if len(text) > _LONGEST:
             raise LimitError(f"The text has {len(text)} characters; {_LONGEST} are taken at most.")
-        try:
-            found: list[int] = (
-                self._made.encode(text) if self._is_sentencepiece else self._made.encode(text, add_special_tokens=False).ids
-            )
-        except BaseException as error:
-            raise _failure(error, "The tokenizer cannot encode a text") from error
-        return found
+        with _failing("The tokenizer cannot encode a text"):
+            found = self._made.encode(text, **self._encoding)
+            return list(getattr(found, "ids", found))
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Return the text of token ids; unknown ids are skipped.
-
-        Raises:
-            ModelError: the tokenizer fails.
-        """
-        known = [token for token in tokens if 0 <= token < self.size]
-        try:
-            found: str = (
-                self._made.decode(known) if self._is_sentencepiece else self._made.decode(known, skip_special_tokens=False)
-            )
-        except BaseException as error:
-            raise _failure(error, "The tokenizer cannot decode tokens") from error
-        return found
+        """Return the text of token ids; unknown ids are skipped."""
+        with _failing("The tokenizer cannot decode tokens"):
+            return str(self._made.decode([token for token in tokens if 0 <= token < self._size], **self._decoding))
 
 
 class TextStream:
@@ -96,8 +72,12 @@ class TextStream:
         return whole[len(before) :]
 
 
-def _failure(error: BaseException, what: str) -> BaseException:
-    """Return what to raise for an exception of a tokenizer; a panic of Rust code is no `Exception`."""
-    if isinstance(error, Exception) or type(error).__name__ == "PanicException":
-        return ModelError(f"{what}: {text_of(error)[:200] if isinstance(error, Exception) else error}.")
-    return error
+@contextmanager
+def _failing(what: str) -> Iterator[None]:
+    """Raise a tokenizer's exceptions as ModelErrors; a panic of Rust code is no `Exception`."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+            raise ModelError(f"{what}: {text_of(error)[:200] if isinstance(error, Exception) else error}.") from error
+        raise

@@ -10,15 +10,9 @@ from oplet.schema import protobuf
 
 __all__ = ["fields", "integer", "single", "text"]
 
-_DAMAGED = "its sentencepiece model is damaged; convert the model again"
 
-
-def fields(data: bytes, damaged: str = _DAMAGED) -> Iterator[tuple[int, int | bytes]]:
-    """Yield (field number, value) of a protobuf message: integers for varints, bytes for everything else.
-
-    Args:
-        data: the serialized message.
-        damaged: the error message for invalid bytes, without a full stop.
+def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield (field number, value) of a sentencepiece model's message: integers for varints, bytes for everything else.
 
     Raises:
         EnsureError: the bytes are no valid message.
@@ -26,7 +20,7 @@ def fields(data: bytes, damaged: str = _DAMAGED) -> Iterator[tuple[int, int | by
     try:
         yield from protobuf.fields(data)
     except ValueError as error:
-        ensure(False, f"{damaged} ({len(data)} bytes: {error}).")
+        ensure(False, f"its sentencepiece model is damaged; convert the model again ({len(data)} bytes: {error}).")
 
 
 def integer(value: int | bytes) -> int:

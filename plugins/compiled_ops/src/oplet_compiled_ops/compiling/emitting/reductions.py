@@ -1,4 +1,4 @@
-"""Vectorized reductions of float32: row maximum and minimum, max-pool windows, column means. Numba's compiler may not vectorize
+"""Vectorized reductions of float32: row maximum, minimum and sum of squares, max-pool windows, column means. Numba's compiler may not vectorize
 them itself, as it must keep the order of sums, and of comparisons with NaN.
 """
 
@@ -21,69 +21,95 @@ from oplet_compiled_ops.compiling.emitting.vectors import (
     load,
     load_some,
     mask_below,
+    multiply_add,
     store,
 )
+from oplet_compiled_ops.library.levels import current
 
 cgutils: Any = numba_cgutils  # it has no types
 
-__all__ = ["column_means", "largest", "smallest", "window"]
+__all__ = ["column_means", "inverse_root", "largest", "smallest", "squares", "window"]
 
 #: The sums that a column's mean is made of, so that an addition need not wait for the one before.
 _SUMS = 4
 
 
-def _extreme(compare: str, of_none: float) -> Any:
-    """Build a numba intrinsic (address, count) for the largest or smallest of `count` float32 numbers.
+def _reduction(step: Any, join: Any, neutral: float, count: int) -> Any:
+    """Build a numba intrinsic (address, count) that reduces float32 numbers to one, in `count` partial results of 16 lanes each.
 
-    Args:
-        compare: the comparison that a better number wins: ">" for the largest, "<" for the smallest. A NaN never wins, and may be
-            ignored.
-        of_none: the result if `count` is 0.
+    Vectors go to the partial results in turns (`step`), then the second half of these is joined with the first until one is left. It takes
+    the numbers that fill no vector, and is halved in the same way: the order of XNNPACK's kernels with AVX-512.
     """
 
+    def generate(_: Any, b: ir.IRBuilder, __: Any, arguments: list[Any]) -> Any:
+        start, left = arguments
+        none = constant(neutral, F32)
+        rows = [cgutils.alloca_once_value(b, none) for _ in range(count)]
+        turns = b.sdiv(left, I64(count * LANES))
+        with cgutils.for_range(b, turns, intp=I64) as turn:
+            for number, row in enumerate(rows):
+                at = b.add(b.mul(turn.index, I64(4 * LANES * count)), I64(4 * LANES * number))
+                b.store(step(b, b.load(row), load(b, start, at, F32)), row)
+        done = b.mul(turns, I64(count * LANES))
+        left = b.sub(left, done)
+
+        def some(first: Any, number: Any) -> Any:
+            mask = mask_below(b, number)
+            return b.select(mask, load_some(b, start, b.mul(first, I64(4)), F32, mask), none)
+
+        for row in rows[:-1]:
+            whole = b.select(b.icmp_signed(">=", left, I64(LANES)), I64(LANES), I64(0))
+            b.store(step(b, b.load(row), some(done, whole)), row)
+            done, left = b.add(done, whole), b.sub(left, whole)
+        parts = [b.load(row) for row in rows]
+        while len(parts) > 1:
+            half = len(parts) // 2
+            parts = [join(b, one, other) for one, other in zip(parts[:half], parts[half:])]
+        found, lanes = step(b, parts[0], some(done, left)), LANES
+        while lanes > 1:
+            lanes //= 2
+            turned = [(i + lanes) % LANES for i in range(LANES)]
+            found = join(b, found, b.shuffle_vector(found, found, ir.Constant(ir.VectorType(I32, LANES), turned)))
+        return b.extract_element(found, I32(0))
+
     def code(context: Any, start: Any, count: Any) -> Any:
-        return types.float32(types.int64, types.int64), _generator(compare, of_none)
+        return types.float32(types.int64, types.int64), generate
 
     return intrinsic(code)
 
 
-def _generator(compare: str, of_none: float) -> Any:
-    def generate(_: Any, b: ir.IRBuilder, __: Any, arguments: list[Any]) -> Any:
-        start, count = arguments
-        none = constant(of_none, F32)
-        found = [cgutils.alloca_once_value(b, none) for _ in range(2)]
+def _extreme(compare: str, neutral: float) -> Any:
+    """Build the intrinsic for the largest (">") or smallest ("<") of numbers. A NaN never wins, and may be ignored."""
 
-        def take(slot: Any, values: Any) -> None:
-            before = b.load(slot)
-            b.store(b.select(b.fcmp_ordered(compare, values, before), values, before), slot)
+    def better(b: ir.IRBuilder, before: Any, values: Any) -> Any:
+        return b.select(b.fcmp_ordered(compare, values, before), values, before)
 
-        pairs = b.sdiv(count, I64(2 * LANES))
-        with cgutils.for_range(b, pairs, intp=I64) as pair:
-            at = b.mul(pair.index, I64(8 * LANES))
-            for half, slot in enumerate(found):
-                take(slot, load(b, start, b.add(at, I64(4 * LANES * half)), F32))
-        done = b.mul(pairs, I64(2 * LANES))
-        for half, slot in enumerate(found):
-            first = b.add(done, I64(LANES * half))
-            mask = mask_below(b, b.sub(count, first))
-            take(slot, b.select(mask, load_some(b, start, b.mul(first, I64(4)), F32, mask), none))
-        row, other = (b.load(slot) for slot in found)
-        row = b.select(b.fcmp_ordered(compare, row, other), row, other)
-        lanes = LANES
-        while lanes > 1:
-            lanes //= 2
-            turned = b.shuffle_vector(
-                row, row, ir.Constant(ir.VectorType(I32, LANES), [(i + lanes) % LANES for i in range(LANES)])
-            )
-            row = b.select(b.fcmp_ordered(compare, row, turned), row, turned)
-        return b.extract_element(row, I32(0))
-
-    return generate
+    return _reduction(better, better, neutral, 2)
 
 
 #: Called in kernels with all arguments but the first, the typing context.
 largest: Any = _extreme(">", float("-inf"))
 smallest: Any = _extreme("<", float("inf"))
+#: The sum of squares, as XNNPACK's f32-rsum2 (avx512f-u64-acc4) has it, which it makes of MUL and MEAN.
+squares: Any = _reduction(lambda b, sums, x: multiply_add(b, x, x, sums), lambda b, one, other: b.fadd(one, other), 0.0, 4)
+
+
+def _inverse_root_code(context: Any, value: Any) -> Any:
+    """Return the signature and generator of an intrinsic for 1 / sqrt(value); with AVX-512 XNNPACK's, an estimate and a Newton step."""
+
+    def generate(_: Any, b: ir.IRBuilder, __: Any, arguments: list[Any]) -> Any:
+        [x], one, half = arguments, F32(1.0), F32(0.5)
+        if not current().name.startswith("x86-64-v4"):
+            return b.fdiv(one, b.call(b.module.declare_intrinsic("llvm.sqrt", [F32]), [x]))
+        y = b.call(ir.InlineAsm(ir.FunctionType(F32, [F32]), "vrsqrt14ss $1, $1, $0", "=v,v", side_effect=False), [x])
+        step = b.fmul(b.fsub(b.fmul(x, b.fmul(y, y)), one), b.fmul(half, y))
+        return b.select(b.fcmp_ordered("==", x, F32(float("inf"))), F32(0.0), b.fsub(y, step))
+
+    return types.float32(types.float32), generate
+
+
+#: Called in kernels with all arguments but the first, the typing context.
+inverse_root: Any = intrinsic(_inverse_root_code)
 
 
 def _window_code(

@@ -25,12 +25,8 @@ def plan(context: Context, node: Node) -> Bind:
 
     def bind() -> Thunk:
         rows, factors, result = flat(x.data), flat(weight.data), flat(output.data)
-        parts = each(
-            ranges,
-            lambda some, _: (
-                rows[some[0] * columns : some[1] * columns], factors, result[some[0] * columns : some[1] * columns], share, epsilon
-            ),
-        )  # fmt: skip
+        spans = each(ranges, lambda some, _: slice(some[0] * columns, some[1] * columns))
+        parts = each(spans, lambda span, _: (rows[span], factors, result[span], share, epsilon))
         return thunk([Step(RMS_NORM, parts)], context.num_threads)
 
     return bind

@@ -1,0 +1,145 @@
+"""The sections of bundles: those of LiteRT-LM's `.litertlm` files, and the files in MediaPipe's `.task` files, zip archives without compression."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from dataclasses import dataclass, field
+from typing import Any
+
+from oplet.errors import ModelError
+from oplet.schema.decode import decode
+from oplet.schema.table import Field, Table, string, table, tables, uint64, union
+from oplet.texts import plain
+
+__all__ = ["Section", "read_sections"]
+
+#: The first bytes of either format.
+_LITERTLM, _TASK = b"LITERTLM", b"PK\x03\x04"
+_MAJOR, _HEADER, _LOCAL = 1, 32, struct.Struct("<4s22xHH")
+#: The largest header, the most sections and the most items of one, and the multiple at which FlatBuffers in the file can be read in place.
+_LARGEST_HEADER, _MOST, _ALIGNMENT = 1 << 20, 256, 16
+#: Types of sections by number, and what `.task` files call some of them.
+_KINDS = (
+    "none", "GenericBinaryData", "Deprecated", "TFLiteModel", "SP_Tokenizer", "LlmMetadataProto", "HF_Tokenizer_Zlib", "TFLiteWeights",
+    "EmbeddingMetadataProto", "ExecutorMetadataProto", "TtsMetadataProto", "AsrMetadataProto",
+)  # fmt: skip
+_FILES = {"TOKENIZER_MODEL": "SP_Tokenizer", "METADATA": "LlmMetadataProto"}
+
+
+# The header of a .litertlm file is a FlatBuffer. Source: litert-lm-builder's litertlm_header_schema.fbs.
+class _Text(Table):
+    value: str | None = string(0)
+
+
+class _Item(Table):
+    key: str | None = string(0)
+    value: Any = union(2, {9: _Text})
+
+
+class _Object(Table):
+    items: list[_Item] | None = tables(0, _Item)
+    begin: int = uint64(1)
+    end: int = uint64(2)
+    kind: int = Field(3, "scalar", number="uint8", default=0)  # type: ignore[assignment]
+
+
+class _Objects(Table):
+    objects: list[_Object] | None = tables(0, _Object)
+
+
+class _Root(Table):
+    sections: _Objects | None = table(1, _Objects)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a bundle: a model, its weights, a tokenizer or metadata.
+
+    Attributes:
+        kind: the name of the section's type, such as "TFLiteModel".
+        begin, end: the offsets in the file at which it begins and ends.
+        items: the section's properties that are texts, by name.
+    """
+
+    kind: str
+    begin: int
+    end: int
+    items: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def model_type(self) -> str:
+        """The role of a model or its weights, such as "tf_lite_prefill_decode"; "" if not given."""
+        return self.items.get("model_type", "").lower()
+
+
+def read_sections(view: memoryview, path: str) -> tuple[str, list[Section]]:
+    """Return the format and version, in words, and the sections of a bundle, the file `path` with the bytes `view`."""
+    if view[: len(_LITERTLM)] == _LITERTLM:
+        kind, first, sections = _of_litertlm(view, path)
+    elif view[: len(_TASK)] == _TASK:
+        kind, first, sections = "MediaPipe bundle (.task)", 0, _of_task(view, path)
+    else:
+        raise ModelError(f"'{path}' is no bundle of a language model: it is neither a .litertlm nor a .task file.")
+    seen: set[tuple[str, str]] = set()
+    for section in sorted(sections, key=lambda each: each.begin):
+        name = f"{section.kind} {section.model_type}".rstrip()
+        if not first <= section.begin <= section.end <= len(view):
+            raise ModelError(
+                f"'{path}' is damaged: its section {name}, from byte {section.begin} to {section.end}, overlaps what lies before byte {first}, "
+                f"or lies outside the file's {len(view)} bytes."
+            )
+        first, key = section.end, (section.kind, section.model_type)
+        if key in seen and section.kind != "GenericBinaryData":
+            raise ModelError(f"'{path}' has two sections {name}; one of each is read.")
+        seen.add(key)
+    return kind, sections
+
+
+def _of_litertlm(view: memoryview, path: str) -> tuple[str, int, list[Section]]:
+    """Return what kind of file it is, where its header ends, and its sections."""
+    if len(view) < _HEADER:
+        raise ModelError(f"'{path}' is cut off: a .litertlm file has a header of {_HEADER} bytes at least.")
+    major, minor, patch, _, end = struct.unpack_from("<IIIIQ", view, len(_LITERTLM))
+    if major != _MAJOR:
+        raise ModelError(f"'{path}' is of version {major}.{minor}.{patch} of .litertlm files; versions {_MAJOR}.x are read.")
+    if not _HEADER < end <= min(len(view), _LARGEST_HEADER):
+        raise ModelError(f"'{path}' is damaged: its header ends at byte {end} of {len(view)}.")
+    root = decode(_Root, memoryview(bytes(view[_HEADER:end])), f"the header of '{path}'")
+    objects = (root.sections.objects if root.sections else None) or []
+    if (count := max([len(objects), *(len(each.items or ()) for each in objects)])) > _MOST:
+        raise ModelError(f"The header of '{path}' lists {count} things in a row; {_MOST} are read at most.")
+    sections = []
+    for each in objects:
+        kind = _KINDS[each.kind] if each.kind < len(_KINDS) else f"of type {each.kind}"
+        if each.begin % _ALIGNMENT:
+            raise ModelError(f"'{path}' is damaged: a section {kind} begins at byte {each.begin}, no multiple of {_ALIGNMENT}.")
+        items = {plain(item.key or ""): plain(item.value.value or "") for item in each.items or () if item.value}
+        sections.append(Section(kind, each.begin, each.end, items))
+    return f"LiteRT-LM file (.litertlm) of version {major}.{minor}.{patch}", end, sections
+
+
+def _of_task(view: memoryview, path: str) -> list[Section]:
+    """Return the files of a `.task` bundle as sections; models have their file's name, in small letters, as `model_type`."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = [each for each in archive.infolist() if each.filename.rpartition("/")[2]]
+    except (zipfile.BadZipFile, ValueError, OverflowError, NotImplementedError, struct.error, OSError) as error:
+        raise ModelError(f"'{path}' is a damaged zip archive: {error}.") from error
+    if len(entries) > _MOST:
+        raise ModelError(f"'{path}' has {len(entries)} files; {_MOST} are read at most.")
+    sections = []
+    for entry in entries:
+        name, at = entry.filename.rpartition("/")[2][:_MOST], entry.header_offset
+        if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1 or entry.compress_size != entry.file_size:
+            raise ModelError(
+                f"'{path}' has '{name}' compressed or encrypted; bundles store their files as they are: pack it anew."
+            )
+        magic, *lengths = _LOCAL.unpack_from(view, at) if 0 <= at <= len(view) - _LOCAL.size else (b"",)
+        if magic != _TASK:
+            raise ModelError(f"'{path}' is damaged: at byte {at}, before its file '{name}', is no header of a file.")
+        begin = at + _LOCAL.size + sum(lengths)
+        is_model = name.upper().startswith("TF_LITE_") or name.endswith(".tflite")
+        kind = _FILES.get(name, "TFLiteModel" if is_model else "GenericBinaryData")
+        sections.append(Section(kind, begin, begin + entry.file_size, {"model_type": name.lower()}))
+    return sections
