@@ -60,6 +60,21 @@ def test_a_request_that_fails_leaves_the_others_alone() -> None:
     assert isinstance(bad, InvokeError)
 
 
+def test_a_request_that_nobody_joins_fails_in_one_run() -> None:
+    runs: list[int] = []
+
+    def run(values: Values) -> Values:
+        runs.append(len(values["x"]))
+        raise InvokeError("a bad row")
+
+    async def ask() -> None:
+        await RequestQueue("failing", run, 1, 10, 4, 0.01).outputs({"x": np.zeros(1)}, 1)
+
+    with pytest.raises(InvokeError, match="a bad row"):
+        asyncio.run(ask())
+    assert runs == [1]
+
+
 def test_no_more_requests_enter_than_fit_and_none_runs_in_the_event_loop() -> None:
     async def ask() -> str:
         queue = RequestQueue("full", lambda values: values, 1, 2, 1, 0.0)
