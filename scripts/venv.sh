@@ -1,5 +1,5 @@
 # Sourced: make the virtual environment $venv if it is not there, and give `install`, which installs into it, and `install_known`,
-# which takes the versions of constraints.txt where the index has them all. Python compiles what it imports; pip would compile all there is.
+# which takes the versions of constraints.txt where the index has them all. Python compiles what it imports: pip would compile all.
 # Debian keeps pip's bundle for new environments in a package of its own; without it the system's pip serves them.
 python=${PYTHON:-python3}
 if [ ! -x "$venv/bin/python" ]; then

@@ -118,6 +118,7 @@ def test_requests_run_together_only_where_that_is_asked_for(
         model = OpletRuntime(settings)
         await model.load()
         await asyncio.gather(*(model.predict(InferenceRequest(inputs=[x])) for _ in range(2)))
+        await model.unload()
 
     asyncio.run(ask())
     assert runs == together
