@@ -31,7 +31,7 @@ from oplet import (
 from oplet.errors import InvokeError, OpletError, StateError, TensorError
 from oplet.runtime.memory import remembered
 from oplet.runtime.memory.stored import STORE_VARIABLE, plan_files, stored_plan
-from oplet.runtime.memory.stored.plan_files import PlanName, are_unchanged, note_opened
+from oplet.runtime.memory.stored.plan_files import PlanName, note_opened
 from oplet.schema.options import AddOptions, Conv2DOptions, GatherOptions
 
 need_stored_plans()
@@ -572,26 +572,6 @@ def test_another_thread_is_refused_while_one_has_it() -> None:
     assert [type(error) for error in raised] == [StateError]
     restored.invoke()
     assert is_restored(restored)
-
-
-def test_sources_that_changed_make_a_plan_worthless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_files, "_SECONDS", -1.0)
-    package = tmp_path / "a_package"
-    package.mkdir()
-    source = package / "__init__.py"
-    source.write_text("one = 1\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    status = source.stat()
-    stamps, packages = [(str(source), status.st_size, status.st_mtime_ns)], {"a_package": str(source)}
-    assert are_unchanged(stamps, packages)
-    source.write_text("one = 11\n")
-    assert not are_unchanged(stamps, packages)
-    source.write_text("one = 1\n")
-    os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert are_unchanged(stamps, packages)
-    assert not are_unchanged([*stamps, (str(package / "gone.py"), 1, 1)], packages)
-    assert not are_unchanged(stamps, {"a_package": str(tmp_path / "elsewhere.py")})
-    assert not are_unchanged(stamps, {"another_package": str(source)})
 
 
 def test_another_version_takes_no_plan_though_all_files_are_dated_and_as_long_as_before(

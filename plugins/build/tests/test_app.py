@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+import zipimport
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -306,6 +307,30 @@ def test_without_numpy_one_line_says_what_to_install(pyz: Path) -> None:
     printed = run(sys.executable, "-I", "-S", pyz, code=1)
     assert printed.count("\n") == 1
     assert 'digits-app: numpy is needed; install it: pip install "numpy>=' in printed
+
+
+@pytest.mark.parametrize("line", [b"", b"#!/usr/bin/env python3\n", b"#!" + b" " * 29 + b"\n"])
+def test_a_model_that_is_not_where_the_program_says_is_read_by_its_name(line: bytes, tmp_path: Path) -> None:
+    names = ["first_eighteen.tfl", "other_eighteen.tfl", "one_of_seventeen."]  # 30 bytes of a header and 18 of a name: 3 times 16
+    archive = tmp_path / "program.pyz"
+    with zipfile.ZipFile(archive, "w") as file:
+        for name in names:
+            file.writestr(name, name[:16])
+        first, other, odd = (info.header_offset for info in file.infolist())
+    archive.write_bytes(line + archive.read_bytes())
+    contents = AppContents("moved", root=str(archive), loader=zipimport.zipimporter(str(archive)))
+
+    def read(name: str, header: int, size: int = 16) -> tuple[bytes, bool]:
+        model = AppModel("m", name, size, header)
+        return bytes(contents.read(model)), contents._mapped(model) is not None
+
+    aligned = not len(line) % 16
+    assert [read(names[0], first), read(names[1], other)] == [(name[:16].encode(), aligned) for name in names[:2]]
+    assert read(names[0], other) == (names[0][:16].encode(), False), "another file is there"
+    assert read(names[2], odd) == (names[2][:16].encode(), False), "it is not aligned"
+    assert read(names[0], first, size=1 << 20) == (names[0][:16].encode(), False), "the archive is shorter"
+    for nowhere in (-1, first + 1, 1 << 20):
+        assert read(names[0], nowhere) == (names[0][:16].encode(), False)
 
 
 def test_a_model_in_the_archive_is_mapped_and_aligned(pyz: Path, digits: Path, tmp_path: Path) -> None:

@@ -352,6 +352,20 @@ def test_large_maps_are_padded_as_numpy_does(agree: Callable[..., None], kind: s
     agree(one_op_model("PAD", inputs, [Spec(kind, padded, *quantization)]), [x], threads=2)
 
 
+@pytest.mark.parametrize(
+    ("shape", "borders", "value"),
+    [((2, 4, 10, 30, 16), [1, 0, 0, 0, 0], []), ((2, 40, 30, 16), [1, 0, 0, 0], [3.5]), ((0, 40, 30, 16), [4, 0, 0, 0], [])],
+    ids=["five dimensions", "a value", "nothing"],
+)
+def test_large_maps_that_are_not_padded_here_are_padded_as_numpy_does(
+    agree: Callable[..., None], shape: tuple[int, ...], borders: list[int], value: list[float]
+) -> None:
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    padded = Spec("float32", tuple(dim + before for dim, before in zip(shape, borders)))
+    constants = [np.array([[before, 0] for before in borders], np.int32), *(np.array([each], np.float32) for each in value)]
+    agree(one_op_model("PAD", [Spec("float32", shape), *constants], [padded]), [x], threads=2)
+
+
 @pytest.mark.parametrize("shape", [(2, 32, 20, 48), (1, 12, 12, 96)])
 def test_the_average_of_a_whole_map_does_not_depend_on_threads(shape: tuple[int, ...]) -> None:
     batch, height, width, channels = shape

@@ -345,6 +345,15 @@ def test_code_points_are_decoded_and_encoded(encoding: str, errors: str) -> None
         check("UnicodeEncode", [chosen, np.array(splits, np.int64)], [S], attributes)
 
 
+@pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16-BE", "UTF-32-BE"])
+def test_offsets_are_right_at_both_ends_of_every_length_of_a_character(encoding: str) -> None:
+    text = "".join(map(chr, (0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFFF, 0x10000, 0x10FFFF)))
+    starts = [len(text[:number].encode(encoding)) for number in range(len(text))]
+    attributes = {"input_encoding": encoding, "errors": "strict", "Tsplits": I64}
+    _, points, offsets = ours("UnicodeDecodeWithOffsets", [strings(text.encode(encoding))], [I64, I32, I64], attributes)
+    assert (points.tolist(), offsets.tolist()) == (list(map(ord, text)), starts)
+
+
 def test_a_string_that_grows_beyond_the_memory_is_refused() -> None:
     limits = Limits(max_arena_bytes=1 << 20)
     long = scalar(b"x" * 100_000)

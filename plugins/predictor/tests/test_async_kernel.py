@@ -125,6 +125,13 @@ def test_a_buffer_may_be_a_part_of_an_array_or_strided(doubling: AsyncSignatureR
     assert y.tolist() == [[0, 4], [0, 6], [0, 8]]
 
 
+def test_a_part_of_no_size_goes_to_the_end(doubling: AsyncSignatureRunner) -> None:
+    x, y = np.arange(6, dtype=F32), np.zeros(3, F32)
+    part = doubling.register_buffer(IoType.INPUT, BackendBuffer(x), {**NUMPY, OFFSET: 12})
+    run(doubling, part, doubling.register_buffer(IoType.OUTPUT, BackendBuffer(y), NUMPY))
+    assert y.tolist() == [6, 8, 10]
+
+
 def test_slices_are_checked(doubling: AsyncSignatureRunner) -> None:
     whole = doubling.register_buffer(IoType.INPUT, BackendBuffer(np.zeros(16, np.uint8)), NUMPY)
     part = doubling.register_buffer_slice(whole, {OFFSET: 4, SIZE: 12})

@@ -169,6 +169,18 @@ def test_a_trie_that_goes_in_a_circle_is_refused() -> None:
         PieceTrie(units)
 
 
+@pytest.mark.parametrize(("values", "found"), [(None, [(7, 1)]), (8, [(7, 1)]), (7, []), (0, [])])
+def test_keys_of_pieces_that_there_are_not_are_ignored(values: int | None, found: list[tuple[int, int]]) -> None:
+    from oplet_text_ops.sentencepiece.trie import PieceTrie
+
+    # The child under "a" of the root lies at 256 ^ 97, and its value, 7, beside it.
+    units = np.full(512, 0x80000000, np.uint32)
+    units[0] = 256 << 10
+    units[256 ^ 97] = 97 | 0x100 | 1 << 10
+    units[256 ^ 97 ^ 1] = 0x80000000 | 7
+    assert list(PieceTrie(units, values).prefixes(b"ab", 0)) == found
+
+
 def test_a_word_may_be_of_any_length() -> None:
     # One word of 200,000 bytes: no table of its parts grows with the square of that.
     codes, splits = tokenize(runner(piece_model("plain")), [b"a" * 200_000, b"a"])

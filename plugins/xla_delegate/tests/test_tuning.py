@@ -17,7 +17,7 @@ from oplet_xla_delegate import device
 ROWS = Spec(np.float32, [64, 64])
 MODEL = graph_model(Graph(dict.fromkeys("abc", ROWS), "a", "c", [Op("TANH", "a", "b"), Op("ADD", "b a", "c", AddOptions())]))
 #: Seconds that compiling takes more here: no invoke of so small a model takes as long.
-COMPILING = 2.0
+COMPILING = 0.5
 
 
 def test_tuning_tells_compiling_apart_from_invokes(monkeypatch: pytest.MonkeyPatch) -> None:

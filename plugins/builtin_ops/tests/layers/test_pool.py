@@ -61,6 +61,25 @@ def test_pools_equal_litert_s(
         )
 
 
+@pytest.mark.parametrize("along", ["height", "width"])
+@pytest.mark.parametrize("padding", list(Padding))
+@pytest.mark.parametrize(("op", "reduce"), [("MAX_POOL_2D", np.max), ("AVERAGE_POOL_2D", np.mean)])
+def test_long_windows_hold_what_lies_in_them(op: str, reduce: Any, padding: Padding, along: str) -> None:
+    size, filter, stride = 200, 70, 45
+    values = np.random.default_rng(0).integers(-512, 512, size).astype(np.float32)
+    values[-1] = 600
+    before = 0 if padding == Padding.VALID else (4 * stride + filter - size) // 2
+    starts = [number * stride - before for number in range(3 if padding == Padding.VALID else 5)]
+    wanted = [reduce(values[max(0, start) : start + filter]) for start in starts]
+    down = along == "height"
+    options = {"filter_height": filter, "filter_width": 1} if down else {"filter_height": 1, "filter_width": filter}
+    model = pool(
+        op, "float32", (1, size, 1, 1) if down else (1, 1, size, 1), padding=padding, stride_h=stride, stride_w=stride, **options
+    )
+    found = run_op(model, values.reshape((1, size, 1, 1) if down else (1, 1, size, 1)))[0]
+    np.testing.assert_allclose(found.ravel(), np.float32(wanted), rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

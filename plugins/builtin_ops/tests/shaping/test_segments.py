@@ -46,6 +46,13 @@ def test_ids_must_rise_by_steps_of_one(ids: list[int], reason: str, constant: bo
         segments("SEGMENT_SUM", np.zeros(3, np.float32), ids, None, constant)
 
 
+@pytest.mark.parametrize(("op", "count"), [("SEGMENT_SUM", []), ("UNSORTED_SEGMENT_SUM", [np.array(1, np.int32)])])
+def test_ids_are_int32(op: str, count: list[Any]) -> None:
+    model = one_op_model(op, [Spec("float32", [1]), np.zeros(1, np.int64), *count], [Spec("float32", [1])])
+    with pytest.raises(OpletError, match="INT64"):
+        run_op(model, np.ones(1, np.float32))
+
+
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("type", ["float32", "int32"])
 @pytest.mark.parametrize("ids", [[3, 0, 3, -1, 0], [[3, 0], [1, 1], [0, -5], [3, 3], [0, 1]]])

@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 import tempfile
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -111,45 +112,54 @@ interpreter.invoke()
 print(interpreter.get_output_details()[0]["shape"])
 """
 
-#: Runs all commands in one process, and prints what each of them printed, as JSON.
+#: Runs all commands in one process, in one folder and with its variables after the other, and prints what each printed, as JSON.
 _PROGRAM = """
 import contextlib, io, json, os, sys
-variables, folder, commands, root = json.loads(sys.argv[1])
-for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "OPLET_PREFER"):
-    os.environ.pop(name, None)
+variables, folders, commands, root = json.loads(sys.argv[1])
+os.environ.pop("OPLET_PREFER", None)
 os.environ.update(variables)
-os.chdir(folder)
 sys.path.append(root)
 from plugins.tools.tests.commands.fixed_measurements import fix_measurements
 fix_measurements()
 from oplet_tools.cli.main import main
 found = {}
-for name, arguments in commands.items():
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            main(arguments)
-        except SystemExit as exit:
-            if isinstance(exit.code, str):
-                err.write(exit.code + chr(10))
-    found[name] = [out.getvalue(), err.getvalue()]
+for folder, variables in folders.items():
+    for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        os.environ.pop(name, None)
+    os.environ.update(variables)
+    os.chdir(folder)
+    found[os.path.basename(folder)] = texts = {}
+    for name, arguments in commands.items():
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                main(arguments)
+            except SystemExit as exit:
+                if isinstance(exit.code, str):
+                    err.write(exit.code + chr(10))
+        texts[name] = [out.getvalue(), err.getvalue()]
 print(json.dumps(found))
 """
 
 
-def printed(mode: str, plugins: str) -> dict[str, str]:
-    """What each command of a group prints on both streams, with the plugins that the files are of."""
-    variables = {"OPLET_PLUGINS": plugins, "TERM": "xterm-256color", "PYTHONUTF8": "1", **MODES[mode]}
+@cache
+def printed(plugins: str) -> dict[str, dict[str, str]]:
+    """What each command of a group prints on both streams, by mode, with the plugins that the files are of."""
+    variables = {"OPLET_PLUGINS": plugins, "TERM": "xterm-256color", "PYTHONUTF8": "1"}
     commands = {name: shlex.split(command) for name, command in GROUPS[plugins].items()}
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "examples").symlink_to(ROOT / "examples")
-        _write_exact(Path(folder))
-        (Path(folder) / "program.py").write_text(_BEHIND)
-        job = json.dumps([variables, folder, commands, str(ROOT)])
+    with tempfile.TemporaryDirectory() as place:
+        folders = {Path(place, mode): chosen for mode, chosen in MODES.items()}
+        for folder in folders:
+            folder.mkdir()
+            (folder / "examples").symlink_to(ROOT / "examples")
+            _write_exact(folder)
+            (folder / "program.py").write_text(_BEHIND)
+        job = json.dumps([variables, {str(folder): chosen for folder, chosen in folders.items()}, commands, str(ROOT)])
         done = run_python(["-c", _PROGRAM, job], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr)
-    return {name: _kept(*streams) for name, streams in json.loads(done.stdout.splitlines()[-1]).items()}
+    found = json.loads(done.stdout.splitlines()[-1])
+    return {mode: {name: _kept(*streams) for name, streams in texts.items()} for mode, texts in found.items()}
 
 
 def _kept(out: str, err: str) -> str:
@@ -204,9 +214,9 @@ def versions() -> str:
 def main() -> None:
     """Write all files."""
     FOLDER.mkdir(exist_ok=True)
-    for mode in MODES:
-        for plugins in GROUPS:
-            for name, text in printed(mode, plugins).items():
+    for plugins in GROUPS:
+        for mode, texts in printed(plugins).items():
+            for name, text in texts.items():
                 wanted(name, mode).write_text(text, "utf-8")
     (FOLDER / "versions.txt").write_text(versions())
 

@@ -45,7 +45,7 @@ def test_every_command_prints_what_the_files_say(mode: str, plugins: str) -> Non
         pytest.importorskip(f"oplet_{plugin}")
     if (FOLDER / "versions.txt").read_text() != versions():
         pytest.skip("the files are of other versions of rich and typer")
-    for name, text in printed(mode, plugins).items():
+    for name, text in printed(plugins)[mode].items():
         assert text == wanted(name, mode).read_text("utf-8"), (
             f"{name}: python -m plugins.tools.tests.commands.terminal_outputs writes the files anew"
         )

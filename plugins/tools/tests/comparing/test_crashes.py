@@ -63,7 +63,7 @@ import numpy as np
 from oplet import Registration, hookimpl
 
 def invoke(context, node):
-    time.sleep(0.03)
+    time.sleep(0.006)
     np.negative(node.inputs[0].data, node.outputs[0].data)
 
 @hookimpl

@@ -237,6 +237,18 @@ def test_a_slow_operator_is_left_to_the_kernels_wherever_it_stands() -> None:
     assert found[0] == Candidate(delegates=("d",), nodes=(runs_text(range(0, 20, 2)),))
 
 
+def test_of_each_operator_the_largest_node_is_measured_apart_from_those_of_others() -> None:
+    simulation = Simulation([5.0, 0.5, 4.0, 0.4] + [3.0, 0.3] * 9, "cp" * 11, d=[2.0, 6.0] * 11)
+    asked: list[Candidate] = []
+
+    def profile(candidate: Candidate) -> NodeTimes:
+        asked.append(candidate)
+        return simulation.profile(candidate)
+
+    list(split_candidates(Candidate(), {Candidate(delegates=("d",)): 90.0}, profile))
+    assert next(way.nodes for way in asked if way.nodes) == ("0,3",)
+
+
 def test_two_delegates_share_a_model_that_neither_runs_well_alone() -> None:
     found = Simulation([9.0] * 24, "c" * 12 + "s" * 12, a=[2.0] * 12 + [6.0] * 12, b=[6.0] * 12 + [2.0] * 12).proposals()
     assert dict(zip(found[0].delegates, found[0].nodes)) == {"a": "0-11", "b": "12-23"}

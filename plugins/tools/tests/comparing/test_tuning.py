@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def prepare(context, node):
 
 def slowly(compute):
     def invoke(context, node):
-        time.sleep(0.03)
+        time.sleep(0.006)
         compute(*[tensor.data for tensor in node.inputs], node.outputs[0].data)
     return Registration(prepare=prepare, invoke=invoke)
 
@@ -217,7 +218,8 @@ def test_every_other_way_has_its_reason(packages):
 def test_explain_says_what_was_chosen_and_why(packages):
     [node] = opened(model_of("Slow")).explain()
     assert "auto chose quick + builtin_ops" in node.why
-    assert "builtin_ops 3" in node.why, "the time of the built-in kernels, above 30 ms, is not there"
+    [kernels] = re.findall(r"builtin_ops ([\d.]+) ms$", node.why)
+    assert float(kernels) >= 6, "the time of the built-in kernels"
 
 
 def test_kernels_that_replace_built_in_ones_are_left_out_where_they_are_slower(packages):
