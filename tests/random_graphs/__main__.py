@@ -6,12 +6,14 @@ import argparse
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.random_graphs.batches import child, compared
+from tests.random_graphs.states import Difference
 
-#: Graphs of a batch.
-BATCH = 500
+#: Graphs of a batch, and batches at a time.
+BATCH, PROCESSES = 500, 2
 
 
 def main() -> int:
@@ -28,14 +30,17 @@ def main() -> int:
     ends = time.monotonic() + given.seconds
     seen: Counter[str] = Counter()
     bad = 0
-    for first in range(given.first, given.first + given.count, BATCH):
-        if time.monotonic() > ends:
-            break
-        found, counts = compared(first, min(BATCH, given.first + given.count - first), given.litert)
-        seen += counts
-        bad += len(found)
-        sys.stdout.write("".join(f"{each}\n" for each in found))
-        sys.stdout.flush()
+
+    def run(first: int) -> tuple[list[Difference], Counter[str]]:
+        count = min(BATCH, given.first + given.count - first)
+        return compared(first, count, given.litert) if time.monotonic() < ends else ([], Counter())
+
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        for found, counts in pool.map(run, range(given.first, given.first + given.count, BATCH)):
+            seen += counts
+            bad += len(found)
+            sys.stdout.write("".join(f"{each}\n" for each in found))
+            sys.stdout.flush()
     sys.stdout.write("".join(f"{what}: {count}\n" for what, count in sorted(seen.items())) + f"{bad} differences\n")
     return bool(bad)
 

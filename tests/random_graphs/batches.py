@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.places import ROOT
 from tests.random_graphs.generating import Made, Step, generate
 from tests.random_graphs.states import STATES, Difference, Outcome, differences, in_state, in_states, outcomes, plans_in, run_step
 
-from oplet import Interpreter
+from oplet import Interpreter, Model
 
 __all__ = ["child", "compared"]
 
@@ -33,12 +33,15 @@ KERNELS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES")
 _NEAR = 1e-3
 #: What differs on purpose or by LiteRT's fault, as docs/differences.md and docs/numerics.md have it: what is told of a step.
 KNOWN = {
-    "a variable of another size than the tensor that it is read into": "^InvokeError: the variable .* is read into .* becomes an answer",
-    "rows that the weights do not divide": "^InvokeError: .* cannot be cut into rows of .* becomes an answer",
-    "SLICE into the shape that the file declares, after a resize": "^an answer becomes RuntimeError: .*Node number .* .SLICE. failed to",
+    "a variable of another size than the tensor that it is read into": "^(invoke|sign): InvokeError: the variable .* is read into .* becomes an answer",
+    "rows that the weights do not divide": "^(invoke|sign): InvokeError: .* cannot be cut into rows of .* becomes an answer",
+    "an intermediate tensor that waits for the run": "^set: an answer becomes ValueError: Cannot set tensor: Tensor is unallocated",
+    "STRIDED_SLICE of more axes than there are": "^(invoke|sign): StateError: .* becomes an answer, .* begin has .* which do not fit the",
+    "a tensor that is worked out when tensors are allocated": "^set: TensorError: .* is a constant. becomes an answer",
 }
 #: What is told of the first node that answers otherwise, where the reference kernels lack an operator of the model.
-ROUNDED = "^(QUANTIZE|CONV_2D|FULLY_CONNECTED) to int8 by 1$"
+ROUNDED = r"^((QUANTIZE|CONV_2D|FULLY_CONNECTED) to int8 by 1|(LOGISTIC|TANH) to int16 by \d\d?)$"
+Opened = Callable[..., Any]
 
 
 def _told(one: Outcome, other: Outcome) -> str:
@@ -63,19 +66,22 @@ def _alike(a: Any, b: Any) -> bool:
     return bool((np.isfinite(a) == np.isfinite(b)).all() and (np.abs(a[finite] - b[finite]) <= near).all())
 
 
-def _first_unlike(made: Made, steps: list[Step], *both: Any) -> str:
-    """The operator of the first node whose answer differs in two interpreters that keep all tensors, its type, and by how much."""
+def _first_unlike(made: Made, steps: list[Step], opened: list[Opened]) -> str:
+    """The first operator whose answer differs in two engines that keep all tensors, its type, and by how much."""
+    both = [each(experimental_preserve_all_tensors=True) for each in opened]
     for each in both:
         for step in steps:
             with suppress(ValueError, RuntimeError):
                 run_step(each, step, made.signatures)
-    for node in both[0]._get_ops_details():
-        for index in node["outputs"]:
+    model, place = Model.from_bytes(made.data).root, steps[-1].place
+    for node in model.subgraphs[place].operators:
+        for index in node.outputs:
             with suppress(ValueError, RuntimeError):
-                a, b = (each.get_tensor(index) for each in both)
-                if not _alike(a, b):
-                    return f"{node['op_name']} to {a.dtype} by {np.abs(a.astype(float) - b.astype(float)).max():.3g}"
-    return "no node of the main subgraph"
+                a, b = (each.get_tensor(index, place) for each in both)
+                if a.dtype.kind != "O" and not _alike(a, b):
+                    name = model.operator_codes[node.opcode_index].builtin_code.name
+                    return f"{name} to {a.dtype} by {np.abs(a.astype(float) - b.astype(float)).max():.3g}"
+    return "no node"
 
 
 def _unlike_litert(made: Made, ours: list[Outcome]) -> list[tuple[int, str, str]]:
@@ -83,35 +89,36 @@ def _unlike_litert(made: Made, ours: list[Outcome]) -> list[tuple[int, str, str]
     from ai_edge_litert.interpreter import Interpreter as LiteRT
     from ai_edge_litert.interpreter import OpResolverType
 
-    opened = [
-        partial(LiteRT, model_content=made.data, experimental_op_resolver_type=OpResolverType[kernels]) for kernels in KERNELS
-    ]
-    its = [outcomes(each, made, (ValueError, RuntimeError)) for each in opened]
-    served = [
-        (make, each)
-        for make, each in zip(opened, its)
-        if made.steps and not str(each[0]).startswith("ValueError: Didn't find op")
-    ]
-    found = []
-    for number, (step, mine) in enumerate(zip(made.steps, ours)):
-        if step.what in ("allocate", "feed"):
-            continue  # whoever refuses these refuses to invoke
-        told = [_told(mine, each[number]) for _, each in served]
+    served: list[tuple[list[Opened], list[Outcome], list[Outcome]]] = []
+    for kernels in KERNELS:
+        given = {"model_content": made.data, "experimental_op_resolver_type": OpResolverType[kernels]}
+        opened = [partial(Interpreter, **given), partial(LiteRT, **given)]
+        its = outcomes(opened[1], made, (ValueError, RuntimeError))
+        if str(its[0]).startswith("ValueError: Didn't find op"):
+            continue
+        if any(_told(*each).endswith("differs") for each in zip(ours, its)):
+            served.append((opened, outcomes(opened[0], made), its))  # with the numbers of these kernels
+        else:
+            served.append((opened, ours, its))
+    found, refused = [], ""
+    for number, step in enumerate(made.steps):
+        if step.what in ("allocate", "feed"):  # whoever refuses these refuses to invoke
+            refused = f", {ours[number]}" if isinstance(ours[number], str) and step.what == "allocate" else refused
+            continue
+        told = [_told(mine[number], each[number]) for _, mine, each in served]
         if not all(told):
             continue
-        known = next((name for name, form in KNOWN.items() if re.search(form, told[-1], re.DOTALL)), "")
-        if told[-1].endswith("differs"):
-            both = (
-                Interpreter(model_content=made.data, experimental_preserve_all_tensors=True),
-                served[-1][0](experimental_preserve_all_tensors=True),
-            )
-            told[-1] += ", first " + (node := _first_unlike(made, made.steps[: number + 1], *both))
-            known = (
-                "halves that the optimized kernels round otherwise"
-                if len(served) < len(KERNELS) and re.search(ROUNDED, node)
-                else ""
-            )
-        found.append((number, f"{step.what}: {told[-1]}", known))
+        what = f"{step.what}: {told[-1]}" + refused * told[-1].startswith("StateError")
+        known = next((name for name, form in KNOWN.items() if re.search(form, what, re.DOTALL)), "")
+        if what.endswith("differs"):
+            before = made.steps[:number]
+            # LiteRT keeps what is wrong after some resizes, and does not where they come first.
+            last = [each for kind in ("resize", "allocate", "feed") for each in [one for one in before if one.what == kind][-1:]]
+            nodes = [_first_unlike(made, [*each, step], served[-1][0]) for each in (before, last)]
+            what += f", first {' or '.join(nodes)}"
+            if len(served) == 1 and any(re.search(ROUNDED, node) for node in nodes):
+                known = "the rounding of the optimized kernels, which alone run the model"
+        found.append((number, what, known))
     return found
 
 
@@ -161,12 +168,10 @@ def compared(first: int, count: int, litert: bool) -> tuple[list[Difference], Co
     graphs = [generate(seed) for seed in range(first, first + count)]
     seen: Counter[str] = Counter()
     found: list[Difference] = []
-    chains = [(ONE, *([LITERT] if litert else [])), PROCESSES]
-    with tempfile.TemporaryDirectory() as made, ThreadPoolExecutor(len(chains)) as pool:
+    with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         _append(folder / "graphs", graphs)
-        parts = pool.map(lambda chain: [_answers(who, count, folder) for who in chain], chains)
-        every = [each for part in parts for each in part]
+        every = [_answers(who, count, folder) for who in (ONE, *PROCESSES, *([LITERT] if litert else ()))]
         seen["plans stored"] += len(list((folder / "plans").rglob("*.plan")))
     for seed, graph, *told in zip(range(first, first + count), graphs, *every):
         answers = {who: each for part in told for who, each in part.items()}

@@ -79,7 +79,9 @@ def run_step(interpreter: Any, step: Step, signatures: list[str]) -> Outcome:
         interpreter.set_tensor(step.place, _values(detail["shape"], detail["dtype"], random))
     elif step.what == "sign":
         runner = interpreter.get_signature_runner(signatures[step.place])
-        given = {name: _values(each["shape"], each["dtype"], random) for name, each in runner.get_input_details().items()}
+        details = runner.get_input_details()
+        shapes = {f"i{number}": shape for number, shape in enumerate(step.shapes)}
+        given = {name: _values(shapes.get(name, each["shape"]), each["dtype"], random) for name, each in details.items()}
         return list(runner(**given).values())
     else:
         interpreter.invoke()
