@@ -9,7 +9,7 @@ import numpy as np
 
 from oplet import TensorType
 from oplet.schema import options as o
-from oplet.schema.enums import MirrorPadMode, Padding
+from oplet.schema.enums import ActivationFunctionType, MirrorPadMode, Padding
 
 if TYPE_CHECKING:
     from tests.random_graphs.generating import Maker, Value
@@ -248,5 +248,71 @@ def _product(m: Maker) -> None:
         )
 
 
+def _stateful(m: Maker) -> None:
+    """A recurrent layer whose state is a variable tensor, for the rows that the file declares."""
+    x = _float(m, ranks=(2, 3))
+    if x is None:
+        return
+    op, units, deep = m.pick(["RNN", "SVDF"]) if len(x.shape) == 2 else "UNIDIRECTIONAL_SEQUENCE_RNN", 4, x.shape[-1]
+
+    def state(*shape: int) -> int:
+        return int(m.graph.add_tensor("state", _F32, list(shape), is_variable=True))
+
+    bias, rows = m.constant(m.numbers(units), _F32), x.shape[0]
+    inner = m.constant(m.numbers(units, 3 if op == "SVDF" else units) / 4, _F32)
+    inputs = [x, m.constant(m.numbers(units, deep) / 4, _F32), inner, bias, state(rows, 3 * units if op == "SVDF" else units)]
+    options: Any = {"RNN": o.RNNOptions, "SVDF": o.SVDFOptions}.get(op, o.SequenceRNNOptions)()
+    options.fused_activation_function = ActivationFunctionType.RELU6
+    if op == "SVDF":
+        options.rank = 1
+    m.add(op, inputs, x._replace(shape=(*x.shape[:-1], units), exact=False, large=0), options)
+
+
+def _placing(m: Maker) -> None:
+    """What puts values where others say."""
+    if (x := _float(m, ranks=(2, 3))) is None:
+        return
+    rows = x.shape[0]
+    op = m.pick(
+        ["SCATTER_ND", "DYNAMIC_UPDATE_SLICE", "SEGMENT_SUM", "UNSORTED_SEGMENT_MAX", "REVERSE_SEQUENCE", "ATAN2", "BITCAST"]
+    )
+    if op == "SCATTER_ND":
+        places, shape = m.constant(m.random.permutation(rows)[:, None], _I32), m.constant(x.shape, _I32)
+        m.add(op, [places, x, shape], x, o.ScatterNdOptions())
+    elif op == "DYNAMIC_UPDATE_SLICE":
+        part = m.constant(m.numbers(1, *x.shape[1:]), _F32)
+        m.add(op, [x, part, m.constant([m.below(rows), *[0] * (len(x.shape) - 1)], _I32)], x)
+    elif op == "SEGMENT_SUM":
+        m.add(op, [x, m.constant(np.arange(rows) // 2, _I32)], x._replace(shape=((rows + 1) // 2, *x.shape[1:]), exact=False))
+    elif op == "UNSORTED_SEGMENT_MAX":
+        m.add(
+            op,
+            [x, m.constant(np.arange(rows) % 2, _I32), m.constant(min(rows, 2), _I32)],
+            x._replace(shape=(min(rows, 2), *x.shape[1:])),
+        )
+    elif op == "REVERSE_SEQUENCE":
+        m.add(op, [x, m.constant(m.random.integers(1, x.shape[1] + 1, rows), _I32)], x, o.ReverseSequenceOptions(seq_dim=1))
+    elif op == "ATAN2":
+        m.add(op, [x, m.constant(m.numbers(*x.shape) / 2 + 1, _F32)], x._replace(exact=False, large=0))
+    elif x.exact:
+        m.add(op, [m.add(op, [x], x._replace(dtype=_I32, large=9))], x)
+
+
 #: Makers of nodes, as often as they are drawn.
-WIDER = [_unary, _binary, _logical, _moving, _moving, _images, _late, _late, _sixteen, _sixteen, _sixteen, _hybrid, _product]
+WIDER = [
+    _unary,
+    _binary,
+    _logical,
+    _moving,
+    _moving,
+    _images,
+    _late,
+    _late,
+    _sixteen,
+    _sixteen,
+    _sixteen,
+    _hybrid,
+    _product,
+    _stateful,
+    _placing,
+]
