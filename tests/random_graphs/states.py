@@ -95,7 +95,7 @@ def outcomes(interpreter: Callable[[], Any], made: Made, refusals: Any = OpletEr
     try:
         opened = interpreter()
     except refusals as error:
-        return [f"{type(error).__name__}: {error}"]
+        return [f"{type(error).__name__}: {error}"] * len(made.steps)
     for step in made.steps:
         try:
             found.append(run_step(opened, step, made.signatures))
