@@ -34,11 +34,11 @@ _NEAR = 1e-3
 KNOWN = {
     "a variable of another size than the tensor that it is read into": "^(invoke|sign): InvokeError: the variable .* is read into .* becomes an answer",
     "rows that the weights do not divide": "^(invoke|sign): InvokeError: .* cannot be cut into rows of .* becomes an answer",
-    "ATAN2 of tensors of two shapes": "^(invoke|sign): .* must have the same shape. Node number .* .ATAN2. failed to prepare",
+    "ATAN2 of tensors of two shapes": "^(invoke|sign|set): .* must have the same shape. Node number .* .ATAN2. failed to prepare",
     "variables of a signature that has no memory yet": "^reset: an answer becomes RuntimeError: .* tensor.data.raw != nullptr",
     "an output without elements": "^(invoke|sign): an answer becomes ValueError: Invalid tensor size",
     "an intermediate tensor that waits for the run": "^set: an answer becomes ValueError: Cannot set tensor: Tensor is unallocated",
-    "STRIDED_SLICE of more axes than there are": "^(invoke|sign): StateError: .* becomes an answer, .* begin has .* which do not fit the",
+    "STRIDED_SLICE of more axes than there are": "^(invoke|sign|set): .* becomes an answer, .* begin has .* which do not fit the",
     "a tensor that is worked out when tensors are allocated": "^set: TensorError: .* is a constant. becomes an answer",
 }
 #: What is told of the first node that answers otherwise, where the reference kernels lack an operator of the model.
@@ -110,7 +110,9 @@ def _unlike_litert(made: Made, ours: list[Outcome]) -> list[tuple[int, str, str]
         told = [_told(mine[number], each[number]) for _, mine, each in served]
         if not all(told):
             continue
-        what = f"{step.what}: {told[-1]}" + refused * told[-1].startswith("StateError")
+        what = f"{step.what}: {told[-1]}" + refused * told[-1].startswith(
+            ("StateError", "TensorError: Cannot set tensor: Tensor is unallocated")
+        )
         known = next((name for name, form in KNOWN.items() if re.search(form, what, re.DOTALL)), "")
         if step.what == "set":
             kept = known
@@ -128,6 +130,9 @@ def _unlike_litert(made: Made, ours: list[Outcome]) -> list[tuple[int, str, str]
             before = made.steps[:number]
             # LiteRT keeps what is wrong after some resizes, and does not where they come first.
             last = [each for kind in ("resize", "allocate", "feed") for each in [one for one in before if one.what == kind][-1:]]
+            alone = made._replace(steps=[*last, step])
+            if not _told(served[-1][1][number], outcomes(served[-1][0][1], alone, (ValueError, RuntimeError))[-1]):
+                known = "what LiteRT keeps wrong after a resize"
             nodes = [_first_unlike(made, [*each, step], served[-1][0]) for each in (before, last)]
             what += f", first {' or '.join(nodes)}"
             if len(served) == 1 and any(re.search(ROUNDED, node) for node in nodes):
