@@ -7,13 +7,14 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+from tests.random_graphs.wider import WIDER
 
 from oplet import ModelBuilder, TensorType
 from oplet.model.builders.model_builder import SubgraphBuilder
 from oplet.schema import options as o
 from oplet.schema.enums import ActivationFunctionType, Padding
 
-__all__ = ["Made", "Step", "generate"]
+__all__ = ["Made", "Maker", "Step", "generate"]
 
 _F32, _I8, _I32, _BOOL = "float32", "int8", "int32", "bool"
 _MOST = 4096  # elements of a tensor
@@ -45,7 +46,7 @@ class Step(NamedTuple):
     Attributes:
         what: which of them.
         seed: decides the values that are fed.
-        shapes: of a resize, by the number of the input.
+        shapes: of a resize, or of what a signature is given, by the number of the input.
         place: the tensor that is set, or the number of the signature.
     """
 
@@ -64,9 +65,11 @@ class Made(NamedTuple):
     signatures: list[str]
 
 
-class _Maker:
-    def __init__(self, random: np.random.Generator, graph: SubgraphBuilder, values: list[Value]) -> None:
-        self.random, self.graph, self.values = random, graph, values
+class Maker:
+    """A subgraph in the making: draws, and adds nodes; a wide one draws of all kinds of nodes, and resizes to no rows."""
+
+    def __init__(self, random: np.random.Generator, graph: SubgraphBuilder, values: list[Value], *, wide: bool = False) -> None:
+        self.random, self.graph, self.values, self.wide = random, graph, values, wide
         self.inner: list[int] = []  # outputs of nodes
 
     def chance(self, share: float) -> bool:
@@ -92,7 +95,9 @@ class _Maker:
         return self.random.integers(-8, 9, shape).astype(np.float32) / 8
 
     def add(self, op: str, inputs: Sequence[Any], out: Value, options: Any = None) -> Value:
-        more = {"scale": [out.scale], "zero_point": [0]} if out.scale else {}
+        more: dict[str, Any] = {"scale": [out.scale], "zero_point": [0]} if out.scale else {}
+        if op == "SLICE":  # LiteRT gives it the shape that is declared, where no dimension is free
+            more["shape_signature"] = [-1] * len(out.shape)
         index = self.graph.add_tensor("t", out.dtype, list(out.shape), **more)
         self.graph.add_operator(op, [each.index if isinstance(each, Value) else each for each in inputs], [index], options)
         made = out._replace(index=index)
@@ -109,7 +114,7 @@ def _float(value: Value) -> bool:
     return value.dtype == _F32
 
 
-def _elementwise(m: _Maker) -> None:
+def _elementwise(m: Maker) -> None:
     x = m.some(_float)
     if x is None:
         return
@@ -127,7 +132,7 @@ def _elementwise(m: _Maker) -> None:
     )
 
 
-def _binary(m: _Maker) -> None:
+def _binary(m: Maker) -> None:
     x = m.some(_float)
     if x is None:
         return
@@ -151,7 +156,7 @@ def _binary(m: _Maker) -> None:
     m.add(op, pair, x._replace(exact=exact, large=large), options)
 
 
-def _shaping(m: _Maker) -> None:
+def _shaping(m: Maker) -> None:
     x = m.some(lambda v: v.dtype in (_F32, _I8, _I32) and bool(v.shape))
     if x is None:
         return
@@ -226,7 +231,7 @@ def _shaping(m: _Maker) -> None:
         m.add(op, [x, x], x._replace(shape=(2, *x.shape)), o.PackOptions(values_count=2, axis=0))
 
 
-def _reduction(m: _Maker) -> None:
+def _reduction(m: Maker) -> None:
     x = m.some(lambda v: _float(v) and bool(v.shape))
     if x is None:
         return
@@ -245,7 +250,7 @@ def _reduction(m: _Maker) -> None:
         m.add(op, [x, m.constant([axis], _I32)], out, o.ReducerOptions(keep_dims=keep))
 
 
-def _layer(m: _Maker) -> None:
+def _layer(m: Maker) -> None:
     x = m.some(lambda v: v.dtype in (_F32, _I8) and len(v.shape) in (2, 4))
     if x is None:
         return
@@ -294,7 +299,7 @@ def _layer(m: _Maker) -> None:
         m.add(op, [x], x._replace(shape=(x.shape[0], *room, deep), exact=exact), pool)
 
 
-def _quantized(m: _Maker) -> None:
+def _quantized(m: Maker) -> None:
     x = m.some(lambda v: v.dtype == _I8)
     if x is None or m.chance(0.3):
         y = m.some(lambda v: _float(v) and v.exact)
@@ -322,7 +327,7 @@ def _quantized(m: _Maker) -> None:
         m.add("RELU6", [x], x)
 
 
-def _discrete(m: _Maker) -> None:
+def _discrete(m: Maker) -> None:
     x = m.some(lambda v: _float(v) and v.exact and bool(v.shape))
     if x is None:
         return
@@ -349,7 +354,7 @@ def _discrete(m: _Maker) -> None:
             m.add("ADD", [y, m.constant(m.below(9), _I32)], y, o.AddOptions())
 
 
-def _variable(m: _Maker, name: str) -> None:
+def _variable(m: Maker, name: str) -> None:
     x = m.some(lambda v: _float(v) and bool(v.shape))
     if x is None or x.large > 3:
         return
@@ -369,9 +374,9 @@ _KINDS = (
 _FLAT = [kind for kind, weight in _KINDS for _ in range(weight)]
 
 
-def _grow(m: _Maker, nodes: int) -> None:
+def _grow(m: Maker, nodes: int) -> None:
     for _ in range(nodes):
-        m.pick(_FLAT)(m)
+        m.pick(_FLAT + WIDER * m.wide)(m)
         while m.values and prod(m.values[-1].shape) > _MOST:
             m.values.pop()
 
@@ -380,7 +385,7 @@ def _branch(random: np.random.Generator, builder: ModelBuilder, x: Value) -> int
     """A subgraph from the shape of x to the same: the number of the branch."""
     graph = builder.add_subgraph("branch")
     index = graph.add_tensor("x", x.dtype, list(x.shape))
-    maker = _Maker(random, graph, [x._replace(index=index, exact=False)])
+    maker = Maker(random, graph, [x._replace(index=index, exact=False)])
     for _ in range(1 + maker.below(4)):
         maker.pick([_elementwise, _binary])(maker)
     graph.set_inputs(index)
@@ -388,7 +393,7 @@ def _branch(random: np.random.Generator, builder: ModelBuilder, x: Value) -> int
     return int(graph.index)
 
 
-def _control(m: _Maker, builder: ModelBuilder, calls: list[Callable[[], None]]) -> None:
+def _control(m: Maker, builder: ModelBuilder, calls: list[Callable[[], None]]) -> None:
     """IF by a bool that a run decides, or WHILE of a few rounds; the subgraphs are made after all nodes."""
     x = m.some(lambda v: _float(v) and v.shape != () and v.large < 3)
     seen = m.some(lambda v: _float(v) and v.exact)
@@ -428,7 +433,7 @@ def _control(m: _Maker, builder: ModelBuilder, calls: list[Callable[[], None]]) 
         n, y = body.add_tensor("n", _I32, []), body.add_tensor("y", _F32, list(x.shape))
         more = body.add_tensor("more", _I32, [])
         body.add_operator("ADD", [n, body.add_tensor("one", _I32, [], data=np.array(1, np.int32))], [more], o.AddOptions())
-        inner = _Maker(m.random, body, [x._replace(index=y, exact=False)])
+        inner = Maker(m.random, body, [x._replace(index=y, exact=False)])
         for _ in range(1 + inner.below(3)):
             inner.pick([_elementwise, _binary])(inner)
         last = inner.add("TANH", [inner.values[-1]], inner.values[-1])
@@ -443,16 +448,16 @@ _SHAPES = ((2, 6), (1, 8), (3, 4, 4), (1, 6, 6, 4), (2, 5, 5, 3), (1, 8, 8, 8), 
 
 
 def generate(seed: int) -> Made:
-    """Return the model of a number, and what is done with it."""
+    """Return the model of a number, and what is done with it; every third is a wide one."""
     random = np.random.default_rng(seed)
     builder = ModelBuilder()
     calls: list[Callable[[], None]] = []
-    outer = _Maker(random, builder.add_subgraph("main"), [])
+    outer = Maker(random, builder.add_subgraph("main"), [], wide=seed % 3 == 2)
     exact, inputs = _main(outer, builder, calls, controls=outer.chance(0.3), variables=outer.chance(0.15))
     signatures = []
     graphs = [outer.graph]
     if outer.chance(0.15):
-        second = _Maker(random, builder.add_subgraph("second"), [])
+        second = Maker(random, builder.add_subgraph("second"), [], wide=outer.wide)
         _main(second, builder, calls, controls=False, variables=False)
         graphs.append(second.graph)
     for call in calls:
@@ -469,7 +474,7 @@ def generate(seed: int) -> Made:
 
 
 def _main(
-    m: _Maker, builder: ModelBuilder, calls: list[Callable[[], None]], *, controls: bool, variables: bool
+    m: Maker, builder: ModelBuilder, calls: list[Callable[[], None]], *, controls: bool, variables: bool
 ) -> tuple[list[bool], list[Value]]:
     """Make a subgraph that a caller runs: which of its outputs are exact, and its inputs."""
     inputs = []
@@ -492,7 +497,7 @@ def _main(
     return [value.exact for value in read], inputs
 
 
-def _steps(m: _Maker, inputs: list[Value], signatures: list[str]) -> list[Step]:
+def _steps(m: Maker, inputs: list[Value], signatures: list[str]) -> list[Step]:
     def feed() -> list[Step]:
         return [Step("feed", m.below(1 << 30)), Step("invoke")]
 
@@ -500,7 +505,7 @@ def _steps(m: _Maker, inputs: list[Value], signatures: list[str]) -> list[Step]:
     for _ in range(m.below(3)):
         what = m.pick(["resize", "resize", "refused", "set", "reset", "sign"])
         if what == "resize":
-            rows = 1 + m.below(5)
+            rows = m.below(5) if m.wide else 1 + m.below(5)
             shapes = tuple((rows if m.chance(0.9) else rows + 1, *value.shape[1:]) for value in inputs)
             steps += [Step("resize", shapes=shapes), Step("allocate"), *feed()]
         elif what == "refused":
@@ -512,5 +517,9 @@ def _steps(m: _Maker, inputs: list[Value], signatures: list[str]) -> list[Step]:
         elif what == "reset":
             steps += [Step("reset"), *feed()]
         elif what == "sign" and signatures:
-            steps += [Step("sign", m.below(1 << 30), place=m.below(len(signatures))), *feed()]
+            place = m.below(len(signatures))
+            if m.wide and not place and m.chance(0.5):
+                rows = 1 + m.below(5)
+                steps += [Step("sign", m.below(1 << 30), tuple((rows, *value.shape[1:]) for value in inputs), place)]
+            steps += [Step("sign", m.below(1 << 30), place=place), *feed()]
     return steps

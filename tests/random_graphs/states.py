@@ -5,21 +5,21 @@ from __future__ import annotations
 import gc
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from tests.random_graphs.generating import Made, Step, generate
+from tests.random_graphs.generating import Made, Step
 
 from oplet import Interpreter
 from oplet.errors import OpletError
 from oplet.runtime.memory.remembered import forget_plans
 
-__all__ = ["STATES", "Difference", "Outcome", "differ", "differences", "outcomes", "run_step"]
+__all__ = ["STATES", "Difference", "Outcome", "differences", "in_state", "in_states", "outcomes", "plans_in"]
 
-#: What a call answered: the class of an error, or arrays.
+#: What a call answered: None, arrays, or the class of an error and what it says.
 Outcome = Any
 #: By name, how often the model was opened before, whether plans in memory are forgotten, and the kernels.
 STATES = ("numpy", "first", "remembered", "stored", "stored again", "two threads")
@@ -44,12 +44,16 @@ class Difference(NamedTuple):
     step: int
     what: str
 
+    def __str__(self) -> str:
+        return f"{self.seed} {self.state}, step {self.step}, {self.what}"
 
-def _interpreter(made: Made, state: str) -> Interpreter:
-    settings: dict[str, Any] = {"plugins": ["builtin_ops"]} if state == "numpy" else {}
-    if state == "two threads":
-        settings["num_threads"] = 2
-    return Interpreter(model_content=made.data, **settings)
+
+def in_state(made: Made, state: str) -> list[Outcome]:
+    """The outcomes in the state that this process is in, with the kernels and threads of the named one."""
+    settings: dict[str, Any] = {"numpy": {"plugins": ["builtin_ops"]}, "two threads": {"num_threads": 2}}.get(state, {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return outcomes(lambda: Interpreter(model_content=made.data, **settings), made)
 
 
 def _values(shape: Any, dtype: Any, random: np.random.Generator) -> Any:
@@ -75,7 +79,9 @@ def run_step(interpreter: Any, step: Step, signatures: list[str]) -> Outcome:
         interpreter.set_tensor(step.place, _values(detail["shape"], detail["dtype"], random))
     elif step.what == "sign":
         runner = interpreter.get_signature_runner(signatures[step.place])
-        given = {name: _values(each["shape"], each["dtype"], random) for name, each in runner.get_input_details().items()}
+        details = runner.get_input_details()
+        shapes = {f"i{number}": shape for number, shape in enumerate(step.shapes)}
+        given = {name: _values(shapes.get(name, each["shape"]), each["dtype"], random) for name, each in details.items()}
         return list(runner(**given).values())
     else:
         interpreter.invoke()
@@ -83,18 +89,18 @@ def run_step(interpreter: Any, step: Step, signatures: list[str]) -> Outcome:
     return None
 
 
-def outcomes(made: Made, state: str) -> list[Outcome]:
-    """What each step answers: None, arrays, or the name of an error's class."""
+def outcomes(interpreter: Callable[[], Any], made: Made, refusals: Any = OpletError) -> list[Outcome]:
+    """What each step answers of the interpreter that is made; what is raised beside refusals has escaped."""
     found: list[Outcome] = []
     try:
-        interpreter = _interpreter(made, state)
-    except OpletError as error:
-        return [type(error).__name__]
+        opened = interpreter()
+    except refusals as error:
+        return [f"{type(error).__name__}: {error}"] * len(made.steps)
     for step in made.steps:
         try:
-            found.append(run_step(interpreter, step, made.signatures))
-        except OpletError as error:
-            found.append(type(error).__name__)
+            found.append(run_step(opened, step, made.signatures))
+        except refusals as error:
+            found.append(f"{type(error).__name__}: {error}")
         except Exception as error:
             found.append(f"{ESCAPED} {type(error).__name__}: {error}")
     return found
@@ -103,7 +109,7 @@ def outcomes(made: Made, state: str) -> list[Outcome]:
 def differ(one: Outcome, other: Outcome, exact: list[bool] | None) -> str:
     """How answers differ, "" if they do not; `exact` tells which outputs must have the same bits, None all."""
     if isinstance(one, str) or isinstance(other, str) or one is None or other is None:
-        told = [each if isinstance(each, str) else "an answer" for each in (one, other)]
+        told = [each.partition(":")[0] if isinstance(each, str) else "an answer" for each in (one, other)]
         return "" if told[0] == told[1] else f"{told[0]} became {told[1]}"
     for number, (a, b) in enumerate(zip(one, other, strict=True)):
         a, b = np.asarray(a), np.asarray(b)
@@ -138,35 +144,33 @@ def plans_in(folder: Path) -> Iterator[None]:
         forget_plans()
 
 
-def differences(seed: int, folder: Path) -> list[Difference]:
-    """Where the model of a number answers otherwise than with numpy's kernels, or than in the first state of compiled ones.
+def in_states(made: Made, folder: Path) -> dict[str, list[Outcome]]:
+    """The outcomes in every state that one process can be in.
 
     Args:
-        seed: the number.
+        made: the model.
         folder: where plans are stored, none of this model yet.
     """
-    made = generate(seed)
-    found: list[Difference] = []
-    with plans_in(folder), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        answers = {}
+    answers = {}
+    with plans_in(folder):
         for state in STATES:
-            if state not in ("remembered",):
+            if state != "remembered":
                 gc.collect(0)
                 forget_plans()
-            answers[state] = outcomes(made, state)
-        for state, told_all in answers.items():
-            found += [
-                Difference(seed, state, number, told)
-                for number, told in enumerate(told_all)
-                if isinstance(told, str) and told.startswith(ESCAPED)
-            ]
-        for state in STATES[1:]:
-            base = "numpy" if state in ("first", "two threads") else "first"
-            for number, (one, other) in enumerate(zip(answers[base], answers[state], strict=True)):
-                step = made.steps[number] if answers[base][0] is None else Step("open")
-                exact = None if base == "first" else [*made.exact] if step.what == "invoke" else [False] * 9
-                if told := differ(one, other, exact):
-                    found.append(Difference(seed, state, number, f"{step.what}: {told}"))
-                    break
+            answers[state] = in_state(made, state)
+    return answers
+
+
+def differences(seed: int, made: Made, answers: dict[str, list[Outcome]]) -> list[Difference]:
+    """Where a model answers otherwise than with numpy's kernels, or than in the first state of compiled ones."""
+    found: list[Difference] = []
+    for state, told_all in answers.items():
+        base = "numpy" if state in ("first", "two threads") else "first"
+        for number, (one, other) in enumerate(zip(answers[base], told_all, strict=True)):
+            what = made.steps[number].what
+            exact = None if base == "first" else [*made.exact] if what == "invoke" else [False] * 9
+            escaped = other if isinstance(other, str) and other.startswith(ESCAPED) else ""
+            if told := escaped or (state != "numpy" and differ(one, other, exact)):
+                found.append(Difference(seed, state, number, f"{what}: {told}"))
+                break
     return found
