@@ -24,7 +24,7 @@ from oplet.errors import OpletError, StateError, text_of
 from oplet_serve.doors.bounds import Bodies, Bounds
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.doors.wire import check_message, model_of
-from oplet_serve.refusals import NO_MEMORY, Refusal, check_count, grpc_status, refusal_of
+from oplet_serve.refusals import LARGE, NO_MEMORY, Refusal, check_count, grpc_status, refusal_of
 from oplet_serve.runtime import ArrayRequest
 from oplet_serve.state.sequences import PARAMETERS
 from oplet_serve.values.slices import SMALL, SMALL_FIRST, portions
@@ -139,6 +139,8 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
         if request is not None:
             name, version = request.model_name, request.model_version
         model = await self._registry.get_model(name, version or None)  # before there is a metric of that name
+        if len(data) > model.most_bytes:
+            raise Refusal(f"The message is larger than {model.most_bytes} bytes, the most that this model takes.", LARGE)
         read = functools.partial(_read, data, request, model)
         del request
         payload, raw = await self._threads.run(read, large=True) if large else read()
