@@ -336,8 +336,9 @@ class RpcServer:
                 ("grpc.max_receive_message_length", min(self._bounds.max_message_bytes, self._bounds.max_request_bytes)),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),
-                # A call's window is what its message lacks; else it grows to megabytes of what is refused or given up.
+                # The window of a call is this, and what its message lacks; else it grows to megabytes of what is refused or given up.
                 ("grpc.http2.bdp_probe", 0),
+                ("grpc.http2.lookahead_bytes", 1 << 20),
                 ("grpc.max_connection_idle_ms", round(self._bounds.idle_seconds * 1000)),
                 ("grpc.server_handshake_timeout_ms", round(self._bounds.idle_seconds * 1000)),
             ],
