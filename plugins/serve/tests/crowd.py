@@ -94,9 +94,8 @@ def _post(port: int, model: str, body: bytes, patience: float = _PATIENCE) -> No
         connection.close()
 
 
-def _flood(port: int, name: str) -> Callable[[], None]:
-    model, make, _, _ = REST[name]
-    body = make()
+def _flood(port: int, name: str, model: str = "floor") -> Callable[[], None]:
+    body = REST[name][1]()
     return lambda: _post(port, model, body)
 
 
@@ -197,7 +196,7 @@ def _marks(port: int) -> Callable[[], None]:
 #: Makers of what a hostile client does, given the ports of HTTP and gRPC.
 KINDS: dict[str, Callable[[int, int], Callable[[], None]]] = {
     "large JSON": lambda rest, rpc: _flood(rest, "numbers"),
-    "text among numbers": lambda rest, rpc: _flood(rest, "3 MB of text among numbers"),
+    "text among numbers": lambda rest, rpc: _flood(rest, "3 MB of text among numbers", "free"),
     "names of inputs": lambda rest, rpc: _flood(rest, "names of inputs"),
     "empty lists": lambda rest, rpc: _flood(rest, "empty lists"),
     "inputs over gRPC": lambda rest, rpc: _rpc_flood(rpc, "inputs"),

@@ -52,45 +52,46 @@ REST: dict[str, Flood] = {
     "long text among numbers": ("free", lambda: _mixed(2_937, 403_000), 400, "an element is not a number"),
     "3 MB of text among numbers": ("free", lambda: _mixed(400_000, 2_200_000), 400, "an element is not a number"),
     "text among numbers, small": ("free", lambda: _mixed(10_000, 40_000), 400, "an element is not a number"),
-    "names of inputs": ("floor", lambda: b'{"inputs":%s}' % _many(b'{"name":""}'), 400, "values beside"),
+    "names of inputs": ("free", lambda: b'{"inputs":%s}' % _many(b'{"name":""}'), 400, "values beside"),
     "names of outputs": (
-        "floor",
+        "free",
         lambda: b'{"inputs":[%s],"outputs":%s}' % (GOOD % b"", _many(b'{"name":"y"}')),
         400,
         "values beside",
     ),
     "names of outputs, few": (
-        "floor",
+        "free",
         lambda: b'{"inputs":[%s],"outputs":[{"name":"y"},{"name":"y"}]}' % (GOOD % b""),
         400,
         "has 2 outputs, and the model has 1",
     ),
-    "inputs that are numbers": ("floor", lambda: b'{"inputs":%s}' % _many(b"0"), 400, "values beside"),
+    "inputs that are numbers": ("free", lambda: b'{"inputs":%s}' % _many(b"0"), 400, "values beside"),
     "parameters": (
-        "floor",
+        "free",
         lambda: b'{"inputs":[%s]}' % (GOOD % b',"parameters":{"a":%s}' % _many(b"{}")),
         400,
         "values beside",
     ),
-    "empty lists": ("floor", lambda: _json(_many(b"[]")), 400, "are nested in"),
+    "empty lists": ("free", lambda: _json(_many(b"[]")), 400, "are nested in"),
     "empty lists of their own shape": ("free", lambda: _json(_many(b"[]"), b"[11000000,1]"), 400, "an element is missing"),
-    "empty lists as shape": ("floor", lambda: _json(b"[1,2,3,4]", _many(b"[]")), 400, "values beside"),
-    "empty lists as id": ("floor", lambda: b'{"id":%s,"inputs":[]}' % _many(b"[]"), 400, "The request has"),
-    "objects as elements": ("floor", lambda: _json(_many(b"{}")), 400, "an element is a JSON object"),
-    "depth": ("floor", lambda: _json(b"[" * 16_000_000 + b"]" * 16_000_000), 400, "are nested in"),
-    "members given twice": ("floor", lambda: _json(b"[1,2,3,4]", more=b',"data":' + _many(b"[]")), 400, "a member twice"),
+    "empty lists as shape": ("free", lambda: _json(b"[1,2,3,4]", _many(b"[]")), 400, "values beside"),
+    "empty lists as id": ("free", lambda: b'{"id":%s,"inputs":[]}' % _many(b"[]"), 400, "The request has"),
+    "objects as elements": ("free", lambda: _json(_many(b"{}")), 400, "an element is a JSON object"),
+    "depth": ("free", lambda: _json(b"[" * 16_000_000 + b"]" * 16_000_000), 400, "are nested in"),
+    "members given twice": ("free", lambda: _json(b"[1,2,3,4]", more=b',"data":' + _many(b"[]")), 400, "a member twice"),
     "members given twice, and other ones": (
-        "floor",
+        "free",
         lambda: _json(_many(b"[]"), more=b',"data":[1,2,3,4]'),
         400,
         "has a member twice",
     ),
-    "numbers": ("floor", lambda: _json(_many(b"0")), 400, "elements were given, but the shape [1, 4] has 4"),
+    "numbers": ("free", lambda: _json(_many(b"0")), 400, "elements were given, but the shape [1, 4] has 4"),
     "texts": ("text", lambda: _json(_many(b'"ab"'), datatype=b"BYTES"), 400, "elements were given, but the shape [1, 4] has 4"),
-    "brackets in texts": ("floor", lambda: b'{"id":"%s","inputs":7}' % (b'[{\\\\\\",' * 3_000_000), 400, "no 'inputs'"),
+    "brackets in texts": ("free", lambda: b'{"id":"%s","inputs":7}' % (b'[{\\\\\\",' * 3_000_000), 400, "no 'inputs'"),
     "a shape of nothing": ("free", lambda: _json(b"[]", b"[0,%d]" % (1 << 62)), 413, "bytes, and one may have"),
     "lists of one": ("free", lambda: _json(_many(b"[1]"), b"[8250000,1]"), 413, "rows, and one may have 4096"),
-    "half of an object": ("floor", lambda: b'{"inputs":' + b'[{"name":"",' * 2_000_000, 400, "The request"),
+    "more than the model can take": ("floor", lambda: _json(_many(b"0")), 413, "the most that this server takes for this model"),
+    "half of an object": ("free", lambda: b'{"inputs":' + b'[{"name":"",' * 2_000_000, 400, "The request"),
 }
 
 
@@ -111,23 +112,23 @@ def _field(number: int, value: bytes) -> bytes:
 
 
 def _repeated(number: int) -> bytes:
-    start: bytes = pb.ModelInferRequest(model_name="floor").SerializeToString()
+    start: bytes = pb.ModelInferRequest(model_name="free").SerializeToString()
     return start + _field(number, b"") * 6_000_000
 
 
 RPC: dict[str, Flood] = {
-    "inputs": ("floor", lambda: _repeated(5), 400, "a message has more than"),
-    "outputs": ("floor", lambda: _repeated(6), 400, "a message has more than"),
-    "raw contents": ("floor", lambda: _repeated(7), 400, "a message has more than"),
-    "parameters": ("floor", lambda: _repeated(4), 400, "a message has more than"),
+    "inputs": ("free", lambda: _repeated(5), 400, "a message has more than"),
+    "outputs": ("free", lambda: _repeated(6), 400, "a message has more than"),
+    "raw contents": ("free", lambda: _repeated(7), 400, "a message has more than"),
+    "parameters": ("free", lambda: _repeated(4), 400, "a message has more than"),
     "a thousand inputs": (
-        "floor",
-        lambda: pb.ModelInferRequest(model_name="floor").SerializeToString() + _field(5, b"") * 1000,
+        "free",
+        lambda: pb.ModelInferRequest(model_name="free").SerializeToString() + _field(5, b"") * 1000,
         400,
         "has 1000 inputs, and the model has 1",
     ),
-    "parameters of an input": ("floor", lambda: _message("floor", *[(4, b"")] * 6_000_000), 400, "a message has more than"),
-    "sizes": ("floor", lambda: _message("floor", (3, b"\1" * 30_000_000)), 400, "more than 32 sizes"),
+    "parameters of an input": ("free", lambda: _message("free", *[(4, b"")] * 6_000_000), 400, "a message has more than"),
+    "sizes": ("free", lambda: _message("free", (3, b"\1" * 30_000_000)), 400, "more than 32 sizes"),
     "texts": (
         "text",
         lambda: _message("text", (5, _field(8, b"") * 15_000_000), datatype="BYTES"),
@@ -141,16 +142,22 @@ RPC: dict[str, Flood] = {
         "30000000 elements and more were given",
     ),
     "whole numbers of another type": (
-        "floor",
-        lambda: _message("floor", (5, _field(3, b"\1" * 30_000_000))),
+        "free",
+        lambda: _message("free", (5, _field(3, b"\1" * 30_000_000))),
         400,
         "30000000 elements",
     ),
     "whole numbers of a shape that the input lacks": (
-        "floor",
-        lambda: _message("floor", (5, _field(3, b"\1" * 30_000_000)), shape=(3, 10_000_000)),
+        "free",
+        lambda: _message("free", (5, _field(3, b"\1" * 30_000_000)), shape=(3, 10_000_000, 1)),
         400,
-        "but it takes [-1, 4]",
+        "but it takes [-1, -1]",
+    ),
+    "more than the model can take": (
+        "floor",
+        lambda: _message("floor", (5, _field(3, b"\1" * 30_000_000))),
+        413,
+        "the most that this model takes",
     ),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 from pathlib import Path
@@ -14,7 +15,9 @@ from plugins.serve.tests.serving import message, served
 from tests.children import LONG
 
 from oplet_serve.doors.bounds import Bodies
+from oplet_serve.options import Options
 from oplet_serve.refusals import Refusal
+from oplet_serve.served_model import ServedModel
 
 
 def test_a_share_is_given_back_however_its_request_ends() -> None:
@@ -68,3 +71,21 @@ def test_bodies_that_come_leave_no_room_for_others_until_they_are_gone(tmp_path:
             time.sleep(0.05)
         assert answer[0] == 200
         assert server.call("ModelInfer", rows).model_name == "floor"
+
+
+@pytest.mark.parametrize("indent", [None, 8])
+def test_a_models_largest_request_has_room_however_it_is_written(tmp_path: Path, indent: int | None) -> None:
+    (tmp_path / "floor.tflite").write_bytes(mirror(np.float32, [1, 4], [-1, 4]))
+    model = ServedModel(str(tmp_path / "floor.tflite"), Options(max_rows=50))
+    data = np.full((50, 4), np.finfo(np.float32).min, float).tolist()
+    tensor = {"name": "x", "datatype": "FP32", "shape": [50, 4], "data": data}
+    assert len(json.dumps({"id": "a" * 1000, "inputs": [tensor]}, indent=indent)) < model.most_bytes < 200_000
+    model.close()
+
+
+@pytest.mark.parametrize("made", [mirror(np.float32, [1, 1], [-1, -1]), mirror(object, [1, 4], op="RESHAPE")])
+def test_sizes_that_are_free_and_texts_bound_no_request(tmp_path: Path, made: bytes) -> None:
+    (tmp_path / "m.tflite").write_bytes(made)
+    model = ServedModel(str(tmp_path / "m.tflite"), Options())
+    assert model.most_bytes > 1 << 60
+    model.close()

@@ -90,6 +90,11 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         """The model's inputs by name; empty before the model is loaded."""
         return self._model.inputs if self._model is not None else {}
 
+    @property
+    def most_bytes(self) -> int:
+        """The bytes of the largest request that the model's inputs leave possible; 0 before the model is loaded."""
+        return self._model.most_bytes if self._model is not None else 0
+
     async def metadata(self) -> MetadataModelResponse:
         """Return the names, datatypes and shapes of the model's inputs and outputs; -1 for sizes that may vary."""
         made = MetadataModelResponse.model_construct(

@@ -20,6 +20,9 @@ from oplet_serve.values.tensors import TensorSpec
 __all__ = ["ServedModel"]
 
 Array = NDArray[Any]
+#: Bytes of a request beside its elements, and of an element in JSON, however it is nested and indented: ten times what most take.
+_REQUEST, _ELEMENT = 1 << 16, 256
+_UNBOUNDED = (1 << 63) - 1
 
 
 class ServedModel:
@@ -37,6 +40,8 @@ class ServedModel:
         inputs, outputs: the tensors by name, with the shapes that requests and responses have.
         batch_size: rows that run at once, 1 for row by row.
         takes_rows: whether a request may have several rows.
+        most_bytes: the bytes of the largest request that the inputs' shapes and the rows of one leave possible; very many if a size is
+            free, or an input is text.
         states: for stateful sequences, by input name the output that is the input's next value.
         input_index, output_index: the indices of the tensors by name.
 
@@ -68,6 +73,14 @@ class ServedModel:
         self.input_index = {name: column.index for name, column in inputs.items()}
         self.output_index = {name: column.index for name, column in outputs.items()}
         self.states = self._states()
+        self.most_bytes = self._most_bytes()
+
+    def _most_bytes(self) -> int:
+        rows = self._options.max_rows if self.takes_rows else 1
+        shapes = [spec.shape[self.takes_rows :] for spec in self.inputs.values()]
+        if any(-1 in shape for shape in shapes) or any(spec.dtype == object for spec in self.inputs.values()):
+            return _UNBOUNDED
+        return _REQUEST + _ELEMENT * rows * sum(map(math.prod, shapes))
 
     def _states(self) -> dict[str, str]:
         """Return the outputs by the inputs that they are the next values of: those of the options that the model has, or of one name.

@@ -176,18 +176,18 @@ class _Paths:
 
     async def _inferred(self, request: Request, share: Share) -> Response:
         name, version = _model_of(request)
-        body = await self._body(request, share)
+        model = await self._registry.get_model(name, version)  # before there is a metric of that name, and the body is read
+        body = await self._body(request, share, min(self._bounds.max_request_bytes, model.most_bytes))
         with SMALL_FIRST if len(body) <= SMALL else contextlib.nullcontext():
-            return await self._computed(request, body, name, version)
+            return await self._computed(request, body, model)
 
-    async def _computed(self, request: Request, body: bytes, name: str, version: str | None) -> Response:
-        model = await self._registry.get_model(name, version)  # before there is a metric of that name
+    async def _computed(self, request: Request, body: bytes, model: Any) -> Response:
         length = _single(request, HEADER)
         reading = (read_request, body, length, len(model.inputs or ()), len(model.outputs or ()))
         payload = await self._threads.run(*reading, large=True) if len(body) > SMALL else read_request(*reading[1:])
         del reading
         del body
-        response = await self._data_plane.infer(payload, name, version)
+        response = await self._data_plane.infer(payload, *_model_of(request))
         binary = binary_outputs(payload, [output.name for output in response.outputs])
         if sum(nbytes_of(output.data) for output in response.outputs) > SMALL:
             text, json_length = await self._threads.run(written_response, response, binary, large=True)
@@ -197,13 +197,12 @@ class _Paths:
             return Response(text, media_type="application/json")
         return Response(text, headers={HEADER: str(json_length)}, media_type="application/octet-stream")
 
-    async def _body(self, request: Request, share: Share) -> bytes:
-        """Read and decompress the request body, within the size and time limits.
+    async def _body(self, request: Request, share: Share, most: int) -> bytes:
+        """Read and decompress the request body, of `most` bytes, within the time limit.
 
         Raises:
             Refusal: it is too large, is malformed, or takes too long to come.
         """
-        most = self._bounds.max_request_bytes
         length = request.headers.get("content-length", "0")
         if length.isdigit() and int(length[:19]) > most:
             raise _too_large(most)
@@ -246,7 +245,7 @@ def _single(request: Request, name: str) -> str | None:
 
 
 def _too_large(most: int) -> Refusal:
-    return Refusal(f"The request's body is larger than {most} bytes, the most that this server takes.", LARGE)
+    return Refusal(f"The request's body is larger than {most} bytes, the most that this server takes for this model.", LARGE)
 
 
 async def _collected(request: Request, most: int, share: Share) -> list[bytes]:

@@ -24,7 +24,7 @@ from oplet.errors import OpletError, StateError, text_of
 from oplet_serve.doors.bounds import Bodies, Bounds
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.doors.wire import check_message, model_of
-from oplet_serve.refusals import NO_MEMORY, Refusal, check_count, grpc_status, refusal_of
+from oplet_serve.refusals import LARGE, NO_MEMORY, Refusal, check_count, grpc_status, refusal_of
 from oplet_serve.runtime import ArrayRequest
 from oplet_serve.state.sequences import PARAMETERS
 from oplet_serve.values.slices import SMALL, SMALL_FIRST, portions
@@ -139,6 +139,8 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
         if request is not None:
             name, version = request.model_name, request.model_version
         model = await self._registry.get_model(name, version or None)  # before there is a metric of that name
+        if len(data) > model.most_bytes:
+            raise Refusal(f"The message is larger than {model.most_bytes} bytes, the most that this model takes.", LARGE)
         read = functools.partial(_read, data, request, model)
         del request
         payload, raw = await self._threads.run(read, large=True) if large else read()
@@ -334,6 +336,9 @@ class RpcServer:
                 ("grpc.max_receive_message_length", min(self._bounds.max_message_bytes, self._bounds.max_request_bytes)),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),
+                # The window of a call is this, and what its message lacks; else it grows to megabytes of what is refused or given up.
+                ("grpc.http2.bdp_probe", 0),
+                ("grpc.http2.lookahead_bytes", 1 << 20),
                 ("grpc.max_connection_idle_ms", round(self._bounds.idle_seconds * 1000)),
                 ("grpc.server_handshake_timeout_ms", round(self._bounds.idle_seconds * 1000)),
             ],
