@@ -255,7 +255,7 @@ class TableDecoder:
         if kind == "string":
             return self.text(cls, field, target)
         if kind == "strings":
-            return [self.text(cls, field, at) for at in self.targets(cls, field, start, length)]
+            return [self.text(cls, field, at) for at in self.targets(cls, field, start, length).tolist()]
         return self.tables_at(field.table or Table, self.targets(cls, field, start, length))
 
     def text(self, cls: type[Table], field: Field, target: int) -> str:
@@ -284,10 +284,9 @@ class TableDecoder:
         self.tables_left -= 4 * length
         if self.tables_left < 0:
             raise self.fail("more tables than its bytes can hold", start)
-        targets = self.array[start:end].view("<u4") + np.arange(start, end, 4)
-        outside = targets > self.size - 4
-        if outside.any():
-            number = int(outside.argmax())
+        targets = self.words["u"][start >> 2 : end >> 2] + np.arange(start, end, 4)
+        if length and int(np.maximum.reduce(targets)) > self.size - 4:
+            number = int((targets > self.size - 4).argmax())
             what = f"{cls.__name__}.{field.name} leads outside the file, to {targets[number]},"
             raise self.fail(what, start + 4 * number)
         return targets

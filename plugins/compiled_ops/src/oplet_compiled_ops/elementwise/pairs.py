@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.shapes import offer_in_place
@@ -65,9 +67,11 @@ def pair_registration(
         output = node.outputs[0]
         if before is None:
             offer_in_place(node)
+        # Without the node, which would keep itself alive by what it has prepared.
+        may_be_over = before is None and small is not large and small in node.in_place
 
         def bind() -> Thunk:
-            if before is None and small is not large and node.writes_over(small):
+            if may_be_over and np.may_share_memory(small.data, output.data):
                 return bind_float_pair(other, small, large.data, output, how, low, high, context.num_threads)
             return bind_float_pair(chosen, large, small.data, output, how, low, high, context.num_threads, steps())
 
