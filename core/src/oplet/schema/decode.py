@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from oplet.schema.columns import Columns, LazyTables, Vectors
+from oplet.schema.columns import Columns, LazyTables, Vectors, as_lazy_tables
 from oplet.schema.table import Field, Table
 from oplet.schema.table_decoder import SOFFSET, STRING_HEAD, UOFFSET, VTABLE_HEAD, Layout, Numbers, TableDecoder
 
@@ -66,8 +66,11 @@ class _BatchDecoder(TableDecoder):
         super().__init__(buffer, where, unknown)
         self.lazy = lazy
 
-    def tables_at(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
-        found = self.lazy_tables(cls, positions)
+    def tables_at(self, cls: type[Table], positions: Sequence[int]) -> Sequence[Table]:
+        if len(positions) < _MANY:
+            tables = super().tables_at(cls, positions)
+            return as_lazy_tables(tables) if cls in self.lazy else tables
+        found = self.lazy_tables(cls, np.array(positions, np.int64))
         return found if cls in self.lazy else found.tables()
 
     def lazy_tables(self, cls: type[Table], positions: Numbers) -> LazyTables[Table]:
@@ -75,9 +78,7 @@ class _BatchDecoder(TableDecoder):
         groups: list[Columns[Table]] = []
         count = len(positions)
         if count < _MANY or _bits(positions) & 3:
-            return LazyTables(
-                count, groups, [(number, self.table(cls, place)) for number, place in enumerate(positions.tolist())]
-            )
+            return as_lazy_tables(super().tables_at(cls, positions.tolist()))
         singles: list[tuple[int, Table]] = []
         for vtable, numbers in _by_value(positions - self.words["i"].take(positions >> 2)):
             places = positions if len(numbers) == count else positions.take(numbers)
@@ -189,7 +190,7 @@ class _BatchDecoder(TableDecoder):
         places = at + self.words["u"].take(at >> 2)
         if len(places) and _highest(places) + 4 > self.size:
             return None
-        tables = self.tables_at(cls, places)
+        tables = self.tables_at(cls, places.tolist())
         return [tables[start:end] for start, end in zip((ends - counts).tolist(), ends.tolist())]
 
     def are_known_unions(self, field: Field, positions: Numbers, offset: int, type_offset: int) -> bool:
@@ -208,7 +209,7 @@ class _BatchDecoder(TableDecoder):
         known = field.members or {}
         result: list[Table] = [None] * len(targets)  # type: ignore[list-item]
         for member, numbers in _by_value(self.array.take(positions + type_offset)):
-            for number, made in zip(numbers.tolist(), self.tables_at(known[member], targets.take(numbers))):
+            for number, made in zip(numbers.tolist(), self.tables_at(known[member], targets.take(numbers).tolist())):
                 result[number] = made
         return result
 
