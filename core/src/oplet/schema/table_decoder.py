@@ -284,8 +284,7 @@ class TableDecoder:
         self.tables_left -= 4 * length
         if self.tables_left < 0:
             raise self.fail("more tables than its bytes can hold", start)
-        offsets: list[int] = self.words["u"][start >> 2 : end >> 2].tolist()
-        targets = [position + offset for position, offset in zip(range(start, end, 4), offsets)]
+        targets: list[int] = (self.words["u"][start >> 2 : end >> 2] + np.arange(start, end, 4)).tolist()
         if length and max(targets) > self.size - 4:
             number = next(number for number, target in enumerate(targets) if target > self.size - 4)
             what = f"{cls.__name__}.{field.name} leads outside the file, to {targets[number]},"

@@ -105,7 +105,7 @@ def ensure_bias_scale(source: Tensor, weights: Tensor, bias: Tensor | None, outp
     product = source.scale * weights.scale
     ensure(
         quotient(abs(product - bias.scale), output.scale) <= 0.02,
-        f"{bias} has scale {bias.scale:g}, which is too far from input scale * weight scale = {product:g}.",
+        lambda: f"{bias} has scale {bias.scale:g}, which is too far from input scale * weight scale = {product:g}.",
     )
 
 
