@@ -134,13 +134,15 @@ def _plain_offsets(layer: QuantizedLayer, kind: np.dtype, largest: float, added:
     rows, channels = layer.rows(), len(layer.scales)
     weights = rows if rows.flags.c_contiguous else rows.T
     taps = rows.shape[1] if rows.dtype == np.int8 and weights.flags.c_contiguous else 0
-    sums = np.empty(channels, np.int64) if taps else layer.row_sums()
+    sums: Array = np.empty((2, channels), np.int64)
+    if not taps:
+        sums[0], sums[1] = layer.row_sums(), layer.widest
     offsets = np.zeros(channels, np.int64) if layer.bias is None else layer.bias.data.reshape(-1).astype(np.int64)
     left = 0 if layer.centred else layer.source.zero_point
     held = np.zeros(1, np.int64)
     read = weights.reshape(-1) if taps else _NO_WEIGHTS
     scales = layer.scales
-    factors = scales, scales.view(np.int64), is_float, layer.loose_bound, largest
+    factors = scales, scales.view(np.int64), is_float, layer.largest, largest
     RESCALING.compiled()(read, taps, weights is not rows, sums, offsets, left, added, *factors, values, held)
     return offsets if held[0] else None
 
