@@ -46,5 +46,5 @@ pad_kernel = family_of(
 PAD_BATCHES = Kernel("convolution.input_padding:PAD_BATCHES", "void(u1[:,:,::1], u1[:,:,::1], i4[::1], i8, i8, i8, i8)")
 RESCALING = Kernel(
     "convolution.rescaling:RESCALING",
-    "void(i1[::1], i8, i8, i8[:,::1], i8[::1], i8, i8, f8[::1], i8[::1], i8, f8, f8, f8[:,::1], i8[::1])",
+    "void(i1[::1], i8, i8, i8, i8[:,::1], i8[::1], i8, i8, f8[::1], i8[::1], i8, f8, f8, f8[:,::1], i8[::1])",
 )

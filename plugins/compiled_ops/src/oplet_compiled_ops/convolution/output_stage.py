@@ -143,7 +143,7 @@ def _plain_offsets(layer: QuantizedLayer, kind: np.dtype, largest: float, added:
     read = weights.reshape(-1) if taps else _NO_WEIGHTS
     scales = layer.scales
     factors = scales, scales.view(np.int64), is_float, layer.largest, largest
-    RESCALING.compiled()(read, taps, weights is not rows, sums, offsets, left, added, *factors, values, held)
+    RESCALING.compiled()(read, taps, *rows.strides, sums, offsets, left, added, *factors, values, held)
     return offsets if held[0] else None
 
 
