@@ -40,8 +40,7 @@ def RESCALING(  # type: ignore[no-untyped-def]
     if is_float:
         held[0] = limit <= largest and limit * highest < 2.0**30
         return
-    # A scaled sum is less than half of `limit`, and a difference of two is a multiple of the unit, which the outputs, or the sums, are few
-    # enough for.
+    # A scaled sum is less than half of `limit`; a difference of two is a multiple of the unit, and the outputs, or the sums, are few enough.
     fits = limit <= largest and last < 0 and first >= -20
     held[0] = fits and (first >= -11 or limit + np.float64(1 << (1 - first)) <= 2.0**21)
     for c in range(scales.size if held[0] else 0):

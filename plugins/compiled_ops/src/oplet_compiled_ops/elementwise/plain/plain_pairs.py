@@ -226,14 +226,12 @@ def plan_integers(
     """
     found, before = pair_of(context, node)
     chosen = _EXCHANGED.get(op, op) if found[3] else op
-    computed = plan_pair(context, node, found, before, _kernel("computed", chosen, code, code))
+    kernel, bounding = _kernel("computed", chosen, code, code), _bounding_kernel(code)
     if activation not in _CLAMPS:
-        return computed
+        return plan_pair(context, node, found, before, kernel)
     low, high = _CLAMPS[activation]
     most = int(np.iinfo(node.outputs[0].dtype).max) if high is None else high
-    kernel = _kernel("computed", chosen, code, code)
-    bounding = _bounding_kernel(code)
-    ready(bounding)
+    ready(kernel, bounding)
 
     def bind() -> Thunk:
         out = seen(node.outputs[0])
