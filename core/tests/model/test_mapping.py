@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from oplet.model.files.mapping import map_file
 
 from oplet.model.files import mapping
-from oplet.model.files.mapping import map_file
 
 
 @pytest.fixture

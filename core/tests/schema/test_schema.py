@@ -246,7 +246,7 @@ def test_a_flipped_byte_never_raises_anything_but_a_model_error(position: int, b
 
 def crowded() -> bytes:
     """A model with enough tables of each class for them to be read together, some with other fields than most."""
-    count = 12
+    count = 20
     quantized = tables.QuantizationParameters(scale=np.ones(1, np.float32), zero_point=np.zeros(1, np.int64))
     tensors = [
         tables.Tensor(
@@ -263,7 +263,7 @@ def crowded() -> bytes:
         tables.Operator(opcode_index=i, inputs=np.array([i, 1], np.int32), builtin_options=kinds[i // count])
         for i in range(3 * count)
     ]
-    buffers = [tables.Buffer(data=np.arange(i, dtype=np.uint8), size=i) for i in range(count)]
+    buffers = [tables.Buffer(data=np.arange(i, dtype=np.uint8), size=i) for i in range(2 * count)]
     return encode(tables.Model(subgraphs=[tables.SubGraph(tensors=tensors, operators=operators)], buffers=buffers))
 
 

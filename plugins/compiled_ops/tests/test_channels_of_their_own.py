@@ -145,20 +145,19 @@ def test_one_channel_of_its_own_keeps_no_layer_from_its_kernel(agree: Callable[.
 def test_bounds_of_all_channels_together_give_the_same_numbers_as_those_of_each(
     monkeypatch: pytest.MonkeyPatch, op: str, kinds: list[str]
 ) -> None:
-    short, taken = output_stage._plain_scaling, []
+    short, taken = output_stage._plain_offsets, []
 
-    def compared(layer: Any, kind: Any, largest: float, low: int) -> Any:
-        found = short(layer, kind, largest, low)
+    def compared(layer: Any, kind: Any, largest: float, added: int, values: Any) -> Any:
+        found = short(layer, kind, largest, added, values)
         wanted = output_stage._scaling(layer.requantizer(), kind, largest)
         if found is not None:
             assert not isinstance(wanted, str)
-            assert found.rounding == wanted.rounding
-            for one, other in zip(found[1:], wanted[1:]):
-                np.testing.assert_array_equal(one, other)
+            np.testing.assert_array_equal(found, wanted.offsets + layer.row_sums() * added)
+            np.testing.assert_array_equal(values[:, : len(found)], [wanted.factors, wanted.above, wanted.below])
         taken.append(found is not None)
         return found
 
-    monkeypatch.setattr(output_stage, "_plain_scaling", compared)
+    monkeypatch.setattr(output_stage, "_plain_offsets", compared)
     for seed in range(12):
         random = np.random.default_rng(seed)
         content, _ = layer(op, kinds * 4, random, int(random.integers(1, 64)), CLAMPS[seed % 3])

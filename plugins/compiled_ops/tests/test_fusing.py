@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -204,6 +205,20 @@ def test_sums_that_are_not_finite_are_clamped_alike(layer: str) -> None:
     values = np.random.default_rng(3).choice(SPECIAL, LAYERS[layer][1])
     _, together, alone = answers(clamped(layer, "RELU"), [values])
     np.testing.assert_array_equal(together[0], alone[0])
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_what_a_fused_clamp_holds_is_freed_without_the_collector_of_cycles(layer: str) -> None:
+    interpreter = Interpreter(model_content=clamped(layer, "RELU"), num_threads=1)
+    interpreter.allocate_tensors()
+    gc.collect()
+    gc.disable()
+    try:
+        del interpreter
+        forget_plans()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_a_layer_with_an_activation_runs_alone() -> None:

@@ -58,7 +58,7 @@ class MergedResolver(OpResolver):
         self._preference = preference
         self._choices: dict[tuple[Op, int], _Choice] = {}
         self._loaded: dict[tuple[Op, int], Registration] = {}
-        self._orders: dict[tuple[Op, int], tuple[ResolverEntry, ...]] = {}
+        self._others: dict[tuple[Op, int], list[ResolverEntry | Registration]] = {}
 
     def find_op(self, op: Op | int, version: int) -> Registration | None:
         """Return the registration that serves `op` in this version; None if there is none.
@@ -77,9 +77,13 @@ class MergedResolver(OpResolver):
         found = self.find_op(op, version)
         if found is not None:
             yield found
-            if (key := (op_key(op), version)) not in self._orders:
-                self._orders[key] = tuple(islice(self.in_order(op, version), 1, None))
-            yield from (entry.load(version) for entry in self._orders[key])
+            if (key := (op_key(op), version)) not in self._others:
+                self._others[key] = list(islice(self.in_order(op, version), 1, None))
+            others = self._others[key]
+            for at, other in enumerate(others):
+                if isinstance(other, ResolverEntry):
+                    other = others[at] = other.load(version)
+                yield other
 
     def in_order(self, op: Op | int, version: int) -> Iterator[ResolverEntry]:
         """Yield the entries for `op` in this version, in the order in which they are asked to serve a node.

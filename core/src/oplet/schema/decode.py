@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from oplet.schema.columns import Columns, LazyTables, Vectors
+from oplet.schema.columns import Columns, LazyTables, Vectors, as_lazy_tables
 from oplet.schema.table import Field, Table
 from oplet.schema.table_decoder import SOFFSET, STRING_HEAD, UOFFSET, VTABLE_HEAD, Layout, Numbers, TableDecoder
 
@@ -23,8 +23,8 @@ T = TypeVar("T", bound=Table)
 _NEAR = 2048
 #: Number of different keys up to which each one is searched for; above it the keys are sorted.
 _FEW_KEYS = 16
-#: Number of tables from which a batch is faster than one at a time.
-_MANY = 12
+#: Numbers of tables from which a batch is faster than one at a time: of a vector in the file, and of those in a batch that share a vtable.
+_MANY, _MORE = 40, 12
 
 
 def decode(
@@ -66,7 +66,13 @@ class _BatchDecoder(TableDecoder):
         super().__init__(buffer, where, unknown)
         self.lazy = lazy
 
-    def tables_at(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
+    def tables_at(self, cls: type[Table], positions: Sequence[int]) -> Sequence[Table]:
+        if len(positions) < _MANY:
+            tables = super().tables_at(cls, positions)
+            return as_lazy_tables(tables) if cls in self.lazy else tables
+        return self.batch(cls, np.array(positions, np.int64))
+
+    def batch(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
         found = self.lazy_tables(cls, positions)
         return found if cls in self.lazy else found.tables()
 
@@ -74,14 +80,12 @@ class _BatchDecoder(TableDecoder):
         """Decode the tables of one class at the given positions in the file; at least four bytes lie at each."""
         groups: list[Columns[Table]] = []
         count = len(positions)
-        if count < _MANY or _bits(positions) & 3:
-            return LazyTables(
-                count, groups, [(number, self.table(cls, place)) for number, place in enumerate(positions.tolist())]
-            )
+        if count < _MORE or _bits(positions) & 3:
+            return as_lazy_tables(super().tables_at(cls, positions.tolist()))
         singles: list[tuple[int, Table]] = []
         for vtable, numbers in _by_value(positions - self.words["i"].take(positions >> 2)):
             places = positions if len(numbers) == count else positions.take(numbers)
-            columns = self.read_columns(cls, vtable, places) if len(numbers) >= _MANY else None
+            columns = self.read_columns(cls, vtable, places) if len(numbers) >= _MORE else None
             if columns is None:
                 singles.extend((number, self.table(cls, place)) for number, place in zip(numbers.tolist(), places.tolist()))
             else:
@@ -189,7 +193,7 @@ class _BatchDecoder(TableDecoder):
         places = at + self.words["u"].take(at >> 2)
         if len(places) and _highest(places) + 4 > self.size:
             return None
-        tables = self.tables_at(cls, places)
+        tables = self.batch(cls, places)
         return [tables[start:end] for start, end in zip((ends - counts).tolist(), ends.tolist())]
 
     def are_known_unions(self, field: Field, positions: Numbers, offset: int, type_offset: int) -> bool:
@@ -208,7 +212,7 @@ class _BatchDecoder(TableDecoder):
         known = field.members or {}
         result: list[Table] = [None] * len(targets)  # type: ignore[list-item]
         for member, numbers in _by_value(self.array.take(positions + type_offset)):
-            for number, made in zip(numbers.tolist(), self.tables_at(known[member], targets.take(numbers))):
+            for number, made in zip(numbers.tolist(), self.batch(known[member], targets.take(numbers))):
                 result[number] = made
         return result
 

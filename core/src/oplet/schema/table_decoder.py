@@ -277,7 +277,7 @@ class TableDecoder:
             return self.fail(f"{cls.__name__}.{name} of {length} values does not fit into the file", target)
         return self.fail(f"{cls.__name__}.{name} shares its bytes with too many others", target)
 
-    def targets(self, cls: type[Table], field: Field, start: int, length: int) -> Numbers:
+    def targets(self, cls: type[Table], field: Field, start: int, length: int) -> list[int]:
         """Return the positions that a vector of `length` offsets at `start` leads to; at least four bytes lie at each."""
         end = start + 4 * length
         if end > self.size:
@@ -285,18 +285,17 @@ class TableDecoder:
         self.tables_left -= 4 * length
         if self.tables_left < 0:
             raise self.fail("more tables than its bytes can hold", start)
-        targets = self.array[start:end].view("<u4") + np.arange(start, end, 4)
-        outside = targets > self.size - 4
-        if outside.any():
-            number = int(outside.argmax())
+        targets: list[int] = (self.words["u"][start >> 2 : end >> 2] + np.arange(start, end, 4)).tolist()
+        if length and max(targets) > self.size - 4:
+            number = next(number for number, target in enumerate(targets) if target > self.size - 4)
             what = f"{cls.__name__}.{field.name} leads outside the file, to {targets[number]},"
             raise self.fail(what, start + 4 * number)
         return targets
 
-    def tables_at(self, cls: type[Table], positions: Numbers) -> Sequence[Table]:
+    def tables_at(self, cls: type[Table], positions: Sequence[int]) -> Sequence[Table]:
         """Decode the tables of one class at the given positions in the file; at least four bytes lie at each."""
         table = self.table
-        return [table(cls, position) for position in positions.tolist()]
+        return [table(cls, position) for position in positions]
 
     def string(self, start: int, length: int) -> str:
         text = self.strings.get(start) if length > _LONG else None

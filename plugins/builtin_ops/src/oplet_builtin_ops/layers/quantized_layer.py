@@ -105,7 +105,7 @@ def ensure_bias_scale(source: Tensor, weights: Tensor, bias: Tensor | None, outp
     product = source.scale * weights.scale
     ensure(
         quotient(abs(product - bias.scale), output.scale) <= 0.02,
-        f"{bias} has scale {bias.scale:g}, which is too far from input scale * weight scale = {product:g}.",
+        lambda: f"{bias} has scale {bias.scale:g}, which is too far from input scale * weight scale = {product:g}.",
     )
 
 
@@ -213,28 +213,25 @@ class QuantizedLayer(Record, frozen=False):
 
         def widths() -> Array:
             if not self.weights.is_constant:
-                return np.full(self.weights.shape[self.axis], self._widest, np.float64)
+                return np.full(self.weights.shape[self.axis], self.widest, np.float64)
             if (rows := self.rows()).dtype != np.int8:
                 return _widths(rows).astype(np.float64)
             self._sums, found = sums_and_widths(rows)
             return found.astype(np.float64)
 
         key = "widths", self.axis, self.zero_point, self.as_int8
-        return self.node.cached(key, [self.weights], widths) * self._largest
+        return self.node.cached(key, [self.weights], widths) * self.largest
 
     @property
-    def _largest(self) -> int:
+    def largest(self) -> int:
+        """The largest magnitude of an activation."""
         return _LARGEST[self.source.type] + (abs(self.source.zero_point) if self.centred else 0)
 
     @property
-    def _widest(self) -> int:
+    def widest(self) -> int:
+        """What the magnitudes of a channel's weights add up to at most, as types and shapes say without the weights."""
         depth = self.weights.size // max(1, self.weights.shape[self.axis])
         return depth * (_LARGEST[self.weights.type] + abs(self.zero_point))
-
-    @property
-    def loose_bound(self) -> int:
-        """What `bound` is at most, as the types and shapes say without the weights."""
-        return self._widest * self._largest
 
     @property
     def bound(self) -> float:

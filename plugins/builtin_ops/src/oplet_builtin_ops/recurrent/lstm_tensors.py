@@ -164,14 +164,14 @@ class LstmTensors:
 
 def _check(tensor: Tensor | None, shape: Shape, type: TensorType, what: str) -> None:
     if tensor is not None:
-        ensure(tensor.shape == shape, f"{what}, {tensor}, must have shape {list(shape)}.")
-        ensure(tensor.type == type, f"{what}, {tensor}, must be of type {type.name}.")
+        ensure(tensor.shape == shape, lambda: f"{what}, {tensor}, must have shape {list(shape)}.")
+        ensure(tensor.type == type, lambda: f"{what}, {tensor}, must be of type {type.name}.")
 
 
 def _check_state(state: Tensor, size: int, type: TensorType, what: str) -> None:
-    ensure(state.is_variable, f"the {what} state {state} must be a variable tensor.")
-    ensure(state.size == size, f"the {what} state {state} must hold {size} values.")
-    ensure(state.type == type, f"the {what} state {state} must be of type {type.name}.")
+    ensure(state.is_variable, lambda: f"the {what} state {state} must be a variable tensor.")
+    ensure(state.size == size, lambda: f"the {what} state {state} must hold {size} values.")
+    ensure(state.type == type, lambda: f"the {what} state {state} must be of type {type.name}.")
 
 
 def _needed(node: Node, position: int, what: str) -> Tensor:
@@ -186,8 +186,8 @@ def ensure_dense(node: Node) -> None:
     Raises:
         EnsureError: a weight tensor is sparse.
     """
-    for tensor in node.inputs:
-        ensure(tensor is None or tensor.sparsity is None, f"{tensor} is stored sparse, which this kind of LSTM does not read.")
+    sparse = next((tensor for tensor in node.inputs if tensor is not None and tensor.sparsity is not None), None)
+    ensure(sparse is None, lambda: f"{sparse} is stored sparse, which this kind of LSTM does not read.")
 
 
 def read_lstm(node: Node, first: int, states: int, norms: int | None = None, auxiliary: int | None = None) -> LstmTensors:

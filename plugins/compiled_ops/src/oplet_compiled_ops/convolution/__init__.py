@@ -14,6 +14,7 @@ from oplet_compiled_ops.library.kernels import Kernel, family_of
 __all__ = [
     "FEWER_ROWS",
     "PAD_BATCHES",
+    "RESCALING",
     "SCALED_ROWS",
     "any_taps_kernel",
     "pad_kernel",
@@ -43,3 +44,7 @@ pad_kernel = family_of(
     ),
 )
 PAD_BATCHES = Kernel("convolution.input_padding:PAD_BATCHES", "void(u1[:,:,::1], u1[:,:,::1], i4[::1], i8, i8, i8, i8)")
+RESCALING = Kernel(
+    "convolution.rescaling:RESCALING",
+    "void(i1[::1], i8, i8, i8, i8[:,::1], i8[::1], i8, i8, f8[::1], i8[::1], i8, f8, f8, f8[:,::1], i8[::1])",
+)

@@ -82,8 +82,8 @@ def border_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
 def _pads_rows_and_columns(paddings: Tensor) -> bool:
     if paddings.shape != (4, 2):
         return False
-    pairs = np.asarray(paddings.data)
-    return bool((pairs >= 0).all() and not pairs[[0, 3]].any())
+    batch, rows, columns, channels = np.asarray(paddings.data).tolist()
+    return not any((*batch, *channels)) and min(*rows, *columns) >= 0
 
 
 def _is_hybrid(node: Node) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +11,7 @@ from oplet.kernels.activations import float_activation_range
 from oplet.kernels.requantization import Requantization, Rounding
 from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
+from oplet_compiled_ops.convolution import RESCALING
 from oplet_compiled_ops.library.levels import LANES
 from oplet_compiled_ops.library.memory import Array, aligned, padded_rows
 from oplet_compiled_ops.library.rounding import AWAY, CLAMPED, FLOOR, NEAREST, NEAREST_ABOVE
@@ -22,13 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
 
-_least, _most = np.minimum.reduce, np.maximum.reduce
 #: The most vectors of a panel; panels read the table to their end.
 _WIDEST = 4
 #: Channels whose thresholds are found at a time.
 _AT_ONCE = 256
 #: Bytes of a table per channel of integers.
 _ROW_BYTES = 28
+#: What a kernel gets in place of weights that it need not read.
+_NO_WEIGHTS = np.zeros(0, np.int8)
 
 
 class Finishing(Row):
@@ -73,14 +73,14 @@ def float_finishing(
     return Finishing(32, CLAMPED, table, rows, (float(low), float(high), 0.0))
 
 
-def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[], Array] | None = None) -> Finishing | str:
+def quantized_finishing(layer: QuantizedLayer, integer: bool, added: int = 0) -> Finishing | str:
     """Return the output stage of integer sums, a constant layer's requantization; or, if some channel's numbers are too large for
     it, a sentence that says so.
 
     Args:
         layer: the layer's parameters.
         integer: whether sums are int32; else they are float32.
-        added: returns one integer per channel to add to its sums, only if `integer`; None for none.
+        added: what the kernel adds to each input; each channel's offset makes up for it.
     """
     kind = layer.output.dtype
     channels = len(layer.scales)
@@ -91,15 +91,19 @@ def quantized_finishing(layer: QuantizedLayer, integer: bool, added: Callable[[]
 
     def make() -> tuple[int, Array] | str:
         largest = 2.0**31 - 1 if integer else 2.0**24
-        found = _plain_scaling(layer, kind, largest, low) or _scaling(layer.requantizer(), kind, largest)
-        if isinstance(found, str):
-            return found
         table = aligned((rows * _ROW_BYTES,), np.uint8)
         starts = table[: rows * 4].view(np.int32 if integer else np.float32)
         values = table[rows * 4 :].view(np.float64).reshape(3, rows)
+        offsets = _plain_offsets(layer, kind, largest, -added, values)
+        if offsets is not None:
+            starts[:channels] = offsets
+            return _rounding(layer.rounding, kind, low, layer.output.zero_point), table
+        found = _scaling(layer.requantizer(), kind, largest)
+        if isinstance(found, str):
+            return found
         starts[:channels] = found.offsets
-        if added is not None:
-            starts[:channels] += added()
+        if added:
+            starts[:channels] += layer.row_sums() * -added
         values[0, :channels], values[1, :channels], values[2, :channels] = found.factors, found.above, found.below
         return found.rounding, table
 
@@ -120,34 +124,27 @@ class _Scaling(Row):
     below: Array
 
 
-def _plain_scaling(layer: QuantizedLayer, kind: np.dtype, largest: float, low: int) -> _Scaling | None:
-    """Return what `_scaling` returns where bounds for all channels together show that all sums are exact; None where they do not.
-
-    Most layers of bytes are such, and it takes far fewer steps.
+def _plain_offsets(layer: QuantizedLayer, kind: np.dtype, largest: float, added: int, values: Array) -> Array | None:
+    """Write what `_scaling` returns into a table's `values` and return the offsets, where bounds for all channels together show that
+    all sums are exact; else return None. Most layers of bytes are such.
     """
-    plain = layer.rounding is Rounding.FLOAT
-    if not plain and (layer.rounding is not Rounding.DOUBLE or kind.itemsize != 1):
+    is_float = layer.rounding is Rounding.FLOAT
+    if not is_float and (layer.rounding is not Rounding.DOUBLE or kind.itemsize != 1):
         return None
-    offsets = layer.offsets()
-    limit = layer.loose_bound + max(int(_most(offsets)), -int(_least(offsets)))
-    lowest, highest = float(_least(layer.scales)), float(_most(layer.scales))
-    if plain:
-        none = np.zeros(len(offsets))
-        exact = limit <= largest and lowest >= 0 and limit * highest < 2.0**30
-        return _Scaling(AWAY, offsets, layer.scales, none, none) if exact else None
-    first, last = math.frexp(lowest)[1], math.frexp(highest)[1]
-    fractions, shifts = np.frexp(layer.scales)
-    multipliers = np.floor(fractions * 2.0**31 + 0.5)
-    # Nothing wraps around, no channel is scaled by nothing, and a scaled sum is less than half of `limit`.
-    if not (lowest > 0 and _most(multipliers) < 2.0**31 and limit <= largest and last < 0):
-        return None
-    # A difference of scaled sums is a multiple of the unit 2**(shift - 31), which the outputs, or the sums, are few enough for.
-    if not (first >= -11 or (first >= -20 and limit + 2 ** (1 - first) <= 2**21)):
-        return None
-    units = np.ldexp(2.0**-31, shifts)
-    hairs, nudges = units * 0.5, units * 2.0**30
-    rounding = NEAREST_ABOVE if low >= layer.output.zero_point else NEAREST
-    return _Scaling(rounding, offsets, multipliers * units, hairs + nudges, hairs - nudges)
+    rows, channels = layer.rows(), len(layer.scales)
+    weights = rows if rows.flags.c_contiguous else rows.T
+    taps = rows.shape[1] if rows.dtype == np.int8 and weights.flags.c_contiguous else 0
+    sums: Array = np.empty((2, channels), np.int64)
+    if not taps:
+        sums[0], sums[1] = layer.row_sums(), layer.widest
+    offsets = np.zeros(channels, np.int64) if layer.bias is None else layer.bias.data.reshape(-1).astype(np.int64)
+    left = 0 if layer.centred else layer.source.zero_point
+    held = np.zeros(1, np.int64)
+    read = weights.reshape(-1) if taps else _NO_WEIGHTS
+    scales = layer.scales
+    factors = scales, scales.view(np.int64), is_float, layer.largest, largest
+    RESCALING.compiled()(read, taps, *rows.strides, sums, offsets, left, added, *factors, values, held)
+    return offsets if held[0] else None
 
 
 def _scaling(requantizer: Requantization, kind: np.dtype, largest: float) -> _Scaling | str:
@@ -172,7 +169,7 @@ def _scaling(requantizer: Requantization, kind: np.dtype, largest: float) -> _Sc
         # Outputs without a clamp need float64 to represent all multiples of that unit.
         served = fitting & (np.minimum(scaled, 2.0 ** (8 * kind.itemsize + 1)) + 2 <= hairs * 2.0**53)
         above, below = hairs + requantizer.nudges, hairs - requantizer.nudges + 2 * requantizer.lifts
-    rounding = _rounding(requantizer, kind)
+    rounding = _rounding(requantizer.rounding, kind, requantizer.low, requantizer.zero_point)
     if not served.all():
         constant, outputs = requantizer.constants()
         constant &= ~served
@@ -209,8 +206,8 @@ def _scaling(requantizer: Requantization, kind: np.dtype, largest: float) -> _Sc
     return _Scaling(rounding, offsets, factors, above, below)
 
 
-def _rounding(requantizer: Requantization, kind: np.dtype) -> int:
+def _rounding(rounding: Rounding, kind: np.dtype, low: int, zero_point: int) -> int:
     """Return the rounding mode of a layer whose sums are all exact in float64."""
-    if requantizer.rounding is Rounding.FLOAT:
+    if rounding is Rounding.FLOAT:
         return AWAY
-    return NEAREST_ABOVE if kind.itemsize == 1 and requantizer.low >= requantizer.zero_point else NEAREST
+    return NEAREST_ABOVE if kind.itemsize == 1 and low >= zero_point else NEAREST

@@ -312,8 +312,7 @@ def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer
     bytes_go = layer.source.type == TensorType.INT8 and layer.zero_point == 0 and layer.output.dtype.itemsize == 1
     integer = bytes_go and layer.weights.type in (TensorType.INT8, TensorType.INT4) and has_byte_products()
     # Where products are of unsigned bytes, 128 is added to each activation.
-    added = (lambda: layer.row_sums() * -128) if integer and adds_128() else None
-    finish = quantized_finishing(layer, integer, added)
+    finish = quantized_finishing(layer, integer, 128 if integer and adds_128() else 0)
     filters = layer.weights.shape[layer.axis]
     if isinstance(finish, str):
         from oplet_compiled_ops.convolution.direct import Geometry, plan_direct_layer  # here, as few models have such layers

@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
+from oplet import Context, Node, NodeLimits, Registration, TensorType
 from oplet.kernels.activations import float_activation_range
 from oplet.schema.enums import ActivationFunctionType
-from oplet_compiled_ops.elementwise.flat import tabled
-from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition, operands
+from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition, pair_of
 from oplet_compiled_ops.elementwise.plain.plain_pairs import SIGNED, plan_integers
 from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import inlined
@@ -118,11 +117,7 @@ def other_pair_registration(builtin: Registration, op: int, of_integers: int | N
     def plan(context: Context, node: Node) -> Bind:
         if of_integers is not None and node.inputs[0].type in codes:
             return plan_integers(context, node, of_integers, codes[node.inputs[0].type])
-        found, before = operands(node), None
-        if found is None:
-            found, before = tabled(context, node)
-        if found is None:
-            decline("its operand repeats in a way that its loops do not know, or there is nothing to compute.")
+        found, before = pair_of(context, node)
         large, small, how, exchanged = found
         activation = node.prepared if isinstance(node.prepared, ActivationFunctionType) else ActivationFunctionType.NONE
         low, high = (float(bound) for bound in float_activation_range(activation))
@@ -135,7 +130,7 @@ def other_pair_registration(builtin: Registration, op: int, of_integers: int | N
             for part, whole, some in cut_pair(how, context.num_threads, WORTH_VALUES):
                 x, y, out = arrays[0][slice(*whole)], arrays[1][slice(*some)], arrays[2][slice(*whole)]
                 parts.append((op + exchanged, x, y, out, part.blocks, part.rows, part.columns, part.advance, low, high))
-            return thunk([*(before() if before else ()), Step(one, parts)], context.num_threads)
+            return thunk([*before(), Step(one, parts)], context.num_threads)
 
         return bind
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
-from oplet_compiled_ops.elementwise.plain.broadcasting import operands
+from oplet_compiled_ops.elementwise.plain.broadcasting import pair_of
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.team import Step, ready
 
@@ -43,14 +45,7 @@ def pair_registration(
             from oplet_compiled_ops.elementwise.plain.plain_pairs import plan_integers  # as all here, only for nodes of this kind
 
             return plan_integers(context, node, of_integers, _INTEGERS[node.inputs[0].type], node.prepared)
-        found, before = operands(node), None
-        if found is None:
-            from oplet_compiled_ops.elementwise.flat import tabled
-
-            found, before = tabled(context, node)
-        if found is None:
-            decline("its operand repeats in a way that its loops do not know, or there is nothing to compute.")
-        steps: Callable[[], Sequence[Step]] = before or tuple
+        found, steps = pair_of(context, node)
         large, small, how, exchanged = found
         if node.inputs[0].type != TensorType.FLOAT32:
             return quantized(context, node, found, steps)
@@ -63,11 +58,13 @@ def pair_registration(
         ready(float_pair_kernel(how))
         chosen, other = (exchanged_op, op) if exchanged else (op, exchanged_op)
         output = node.outputs[0]
-        if before is None:
+        if steps is tuple:
             offer_in_place(node)
+        # Without the node, which would keep itself alive by what it has prepared.
+        may_be_over = steps is tuple and small is not large and small in node.in_place
 
         def bind() -> Thunk:
-            if before is None and small is not large and node.writes_over(small):
+            if may_be_over and np.may_share_memory(small.data, output.data):
                 return bind_float_pair(other, small, large.data, output, how, low, high, context.num_threads)
             return bind_float_pair(chosen, large, small.data, output, how, low, high, context.num_threads, steps())
 
@@ -82,7 +79,7 @@ def plan_sum(subtracts: bool) -> PlanQuantized:
     def plan(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
         from oplet_builtin_ops.elementwise.pair_scaling import SumScaling
         from oplet_compiled_ops.elementwise.fixed_point import scaling
-        from oplet_compiled_ops.elementwise.quantized_pairs import bind_quantized_sum, quantized_pair_kernel
+        from oplet_compiled_ops.elementwise.quantized_pairs import bind_quantized_pair, quantized_pair_kernel
 
         general = node.prepared
         # The left shift may overflow int32, and wraps around in the format's arithmetic, which the compiled loop does not imitate.
@@ -98,7 +95,9 @@ def plan_sum(subtracts: bool) -> PlanQuantized:
             parts.reverse()
         ready(quantized_pair_kernel(how, node.outputs[0].type))
         constants = (*parts[0], *parts[1], *scaling(general.multiplier, general.shift), general.zero_point, *general.bounds)
-        return lambda: bind_quantized_sum(large, small.data, node.outputs[0], how, constants, context.num_threads, before())
+        return lambda: bind_quantized_pair(
+            False, large, small.data, node.outputs[0], how, constants, context.num_threads, before()
+        )
 
     return plan
 
@@ -107,7 +106,7 @@ def plan_product(context: Context, node: Node, found: Operands, before: Callable
     """Plan a quantized MUL node, given its operands; `before` returns steps that run first and expand operands."""
     from oplet_builtin_ops.elementwise.pair_scaling import ProductScaling
     from oplet_compiled_ops.elementwise.fixed_point import scaling
-    from oplet_compiled_ops.elementwise.quantized_pairs import bind_quantized_product, quantized_pair_kernel
+    from oplet_compiled_ops.elementwise.quantized_pairs import bind_quantized_pair, quantized_pair_kernel
 
     large, small, how, exchanged = found
     first, second = (tensor.zero_point for tensor in (node.inputs[::-1] if exchanged else node.inputs))
@@ -119,4 +118,4 @@ def plan_product(context: Context, node: Node, found: Operands, before: Callable
     ready(quantized_pair_kernel(how, output.type))
     steps = scaling(factors.multiplier, factors.shift)
     constants = (first, second, *steps, output.zero_point, *factors.bounds)
-    return lambda: bind_quantized_product(large, small.data, output, how, constants, context.num_threads, before())
+    return lambda: bind_quantized_pair(True, large, small.data, output, how, constants, context.num_threads, before())

@@ -17,7 +17,7 @@ from oplet_compiled_ops.overriding import Thunk
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut_pair
 from oplet_compiled_ops.threads.team import Step, thunk
 
-__all__ = ["bind_quantized_product", "bind_quantized_sum", "quantized_pair_kernel"]
+__all__ = ["bind_quantized_pair", "quantized_pair_kernel"]
 
 _LONG = 512
 _inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False, nogil=True)
@@ -119,7 +119,7 @@ def quantized_pair_kernel(how: Repetition, type: TensorType) -> Kernel:
     return (_PER_ROW if how.per_row else _PER_COLUMN)[type]
 
 
-def _bind(
+def bind_quantized_pair(
     product: bool,
     x: Tensor,
     y: Array,
@@ -129,6 +129,20 @@ def _bind(
     threads: int,
     before: Sequence[Step],
 ) -> Thunk:
+    """Return a function that computes quantized ADD or SUB, or MUL if `product`.
+
+    Args:
+        product: whether it is MUL.
+        x: the operand of the output's shape.
+        y: the operand that repeats.
+        output: the output.
+        how: how `y` repeats over `x`.
+        constants: of a product the zero points of `x` and `y`, the numbers that `fixed_point.scaling` returns for it, the output's zero
+            point, and its lowest and highest value. Of a sum, for `x` and for `y` the zero point, the numbers of `scaling`, and 0, or -1
+            for the one that is subtracted; then for the sum what a product has from its scaling on.
+        threads: the threads that share the work.
+        before: steps to run first, which expand operands.
+    """
     large, small, result, numbers = flat(x.data), flat(y), flat(output.data), np.array(constants, np.int64)
     parts = []
     for part, whole, some in cut_pair(how, threads, WORTH_VALUES // 2):
@@ -138,36 +152,3 @@ def _bind(
         arrays = large[slice(*whole)], small[slice(*some)], result[slice(*whole)], scratch, numbers
         parts.append((product, *arrays, part.blocks, part.rows, part.columns, part.advance))
     return thunk([*before, Step(quantized_pair_kernel(how, output.type), parts)], threads)
-
-
-def bind_quantized_sum(
-    x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int], threads: int, before: Sequence[Step] = ()
-) -> Thunk:
-    """Return a function that computes quantized ADD or SUB.
-
-    Args:
-        x: the operand of the output's shape.
-        y: the operand that repeats.
-        how: how `y` repeats over `x`.
-        constants: for `x` and for `y` the zero point, the numbers that `fixed_point.scaling` returns, and 0, or -1 for the one
-            that is subtracted; then for the sum the numbers of `scaling`, the output's zero point, and its lowest and highest
-            value.
-        before: steps to run first, which expand operands.
-    """
-    return _bind(False, x, y, output, how, constants, threads, before)
-
-
-def bind_quantized_product(
-    x: Tensor, y: Array, output: Tensor, how: Repetition, constants: Sequence[int], threads: int, before: Sequence[Step] = ()
-) -> Thunk:
-    """Return a function that computes quantized MUL.
-
-    Args:
-        x: the operand of the output's shape.
-        y: the operand that repeats.
-        how: how `y` repeats over `x`.
-        constants: the zero points of `x` and `y`, the numbers that `fixed_point.scaling` returns for their product, the output's
-            zero point, and its lowest and highest value.
-        before: steps to run first, which expand operands.
-    """
-    return _bind(True, x, y, output, how, constants, threads, before)

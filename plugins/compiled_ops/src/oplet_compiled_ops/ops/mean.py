@@ -11,9 +11,9 @@ from oplet.kernels.axes import read_ints, resolve_axes
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
 from oplet_compiled_ops.elementwise.fixed_point import scaling
+from oplet_compiled_ops.elementwise.flat import plan_rows
 from oplet_compiled_ops.elementwise.means import MEAN, MEAN_OF_COLUMNS, MEAN_OF_LONG_COLUMNS, MEAN_OF_ROWS, plan_scaled_sums
 from oplet_compiled_ops.library.levels import LANES
-from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each
 from oplet_compiled_ops.threads.team import Step, ready, thunk
@@ -33,7 +33,7 @@ def plan(context: Context, node: Node) -> Bind:
     shape = source.shape[: axes[0]], source.shape[axes[0] : axes[-1] + 1], source.shape[axes[-1] + 1 :]
     outer, count, inner = (prod(part) for part in shape)
     if floats:
-        return _plan_rows(context, node, count) if inner == 1 else _plan_columns(context, node, outer, count, inner)
+        return plan_rows(context, node, MEAN_OF_ROWS, count) if inner == 1 else _plan_columns(context, node, outer, count, inner)
     multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
     # The division by the count is folded into the multiplier, as far as its 31 bits allow.
     bits = min(count.bit_length() - 1, 32, 31 + shift)
@@ -42,20 +42,6 @@ def plan(context: Context, node: Node) -> Bind:
         decline("its quotient of scales, or its number of values, is too large.")
     constants = source.zero_point * count, *scaling(multiplier, shift), output.zero_point, *quantized_range(output.type)
     return plan_scaled_sums(context, node, MEAN[source.type], (outer, count, inner), constants)
-
-
-def _plan_rows(context: Context, node: Node, columns: int) -> Bind:
-    """Plan the mean of float32 over the last axes, whose product of lengths is `columns`."""
-    source, output = node.inputs[0], node.outputs[0]
-    ready(MEAN_OF_ROWS)
-    ranges = cut(output.size, source.size // WORTH_VALUES, context.num_threads)
-
-    def bind() -> Thunk:
-        x, y = flat(source.data), flat(output.data)
-        parts = each(ranges, lambda some, _: (x[some[0] * columns : some[1] * columns], y[slice(*some)], columns))
-        return thunk([Step(MEAN_OF_ROWS, parts)], context.num_threads)
-
-    return bind
 
 
 def _plan_columns(context: Context, node: Node, outer: int, count: int, inner: int) -> Bind:

@@ -8,13 +8,11 @@ from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.sum import REGISTRATION as BUILTIN
 from oplet_compiled_ops.elementwise.fixed_point import scaling
+from oplet_compiled_ops.elementwise.flat import plan_rows
 from oplet_compiled_ops.elementwise.means import MEAN, SUM_OF_ROWS, plan_scaled_sums
 from oplet_compiled_ops.elementwise.quantized_sums import REAL_SUM
-from oplet_compiled_ops.library.memory import flat
-from oplet_compiled_ops.overriding import Bind, Thunk, override
+from oplet_compiled_ops.overriding import Bind, override
 from oplet_compiled_ops.shaping.reducing import INTEGERS, TOTAL, folded_shape, plan_reduction
-from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each
-from oplet_compiled_ops.threads.team import Step, ready, thunk
 
 #: The most floats that are added one after the other: a sum of more of them would be less precise than numpy's.
 _FEW = 64
@@ -30,23 +28,10 @@ def plan(context: Context, node: Node) -> Bind:
     if source.type is not TensorType.FLOAT32:
         return _plan_quantized(context, node, outer, count, inner)
     if inner == 1:
-        return _plan_rows(context, node, count)
+        return plan_rows(context, node, SUM_OF_ROWS, count)
     if count > _FEW:
         decline("its columns are long, and numpy's sums more precise.")
     return plan_reduction(context, node, TOTAL, "f4")
-
-
-def _plan_rows(context: Context, node: Node, columns: int) -> Bind:
-    source, output = node.inputs[0], node.outputs[0]
-    ready(SUM_OF_ROWS)
-    ranges = cut(output.size, source.size // WORTH_VALUES, context.num_threads)
-
-    def bind() -> Thunk:
-        x, y = flat(source.data), flat(output.data)
-        parts = each(ranges, lambda some, _: (x[some[0] * columns : some[1] * columns], y[slice(*some)], columns))
-        return thunk([Step(SUM_OF_ROWS, parts)], context.num_threads)
-
-    return bind
 
 
 def _plan_quantized(context: Context, node: Node, outer: int, count: int, inner: int) -> Bind:

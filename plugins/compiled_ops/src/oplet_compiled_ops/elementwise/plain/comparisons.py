@@ -11,8 +11,8 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType
 from oplet_builtin_ops.elementwise.comparison import scaled_values
-from oplet_compiled_ops.elementwise.plain.broadcasting import Operands
-from oplet_compiled_ops.elementwise.plain.plain_pairs import HOW, SIGNED, arguments, pair_of, seen
+from oplet_compiled_ops.elementwise.plain.broadcasting import Operands, pair_of
+from oplet_compiled_ops.elementwise.plain.plain_pairs import HOW, SIGNED, arguments, plan_pair, seen
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.memory import Array
@@ -96,14 +96,7 @@ def comparison_registration(builtin: Registration, op: int) -> Registration:
         chosen = _EXCHANGED.get(op, op) if found[3] else op
         if node.prepared:
             return _plan_scaled(context, node, found, before, chosen)
-        kernel = _kernel(chosen, _CODES[node.inputs[0].type])
-        ready(kernel)
-
-        def bind() -> Thunk:
-            parts = arguments(seen(found[0]), seen(found[1]), seen(node.outputs[0]), found, context.num_threads)
-            return thunk([*before(), Step(kernel, parts)], context.num_threads)
-
-        return bind
+        return plan_pair(context, node, found, before, _kernel(chosen, _CODES[node.inputs[0].type]))
 
     return override(builtin, plan, NodeLimits(inputs=[list(_CODES)]))
 

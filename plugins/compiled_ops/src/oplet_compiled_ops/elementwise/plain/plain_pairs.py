@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType, decline
+from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType
 from oplet.schema.enums import ActivationFunctionType
-from oplet_compiled_ops.elementwise.flat import tabled
 from oplet_compiled_ops.elementwise.plain import (
     DIFFERENCE,
     DIFFERENCE_FROM,
@@ -26,7 +25,7 @@ from oplet_compiled_ops.elementwise.plain import (
     SUM,
     XOR,
 )
-from oplet_compiled_ops.elementwise.plain.broadcasting import Operands, operands
+from oplet_compiled_ops.elementwise.plain.broadcasting import Operands, pair_of
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.memory import flat
@@ -51,8 +50,8 @@ __all__ = [
     "arguments",
     "integer_registration",
     "logical_registration",
-    "pair_of",
     "plan_integers",
+    "plan_pair",
     "seen",
     "sum_kernel",
 ]
@@ -178,20 +177,6 @@ def sum_kernel(code: str) -> Kernel:
     return Kernel(add, f"void({code}[::1], {code}[::1], {code}[::1])")
 
 
-def pair_of(context: Context, node: Node) -> tuple[Operands, Callable[[], Sequence[Step]]]:
-    """Return a binary node's operands (see `Operands`), and a function for the steps to run first, which expand operands; none,
-    mostly.
-
-    A node whose operands broadcast otherwise, or that is empty, is declined (left to numpy's kernel).
-    """
-    found, before = operands(node), None
-    if found is None:
-        found, before = tabled(context, node)
-    if found is None:
-        decline("its operand repeats in a way that its loops do not know, or there is nothing to compute.")
-    return found, before or tuple
-
-
 def seen(tensor: Tensor, bits: str | None = None) -> Any:
     """Return a tensor's values as a flat array for kernels: viewed as the dtype `bits`, or if that is None in its own (BOOL as bytes)."""
     array = flat(tensor.data)
@@ -210,7 +195,8 @@ def arguments(x: Any, y: Any, out: Any, found: Operands, threads: int) -> list[t
     ]
 
 
-def _plan(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]], kernel: Kernel) -> Bind:
+def plan_pair(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]], kernel: Kernel) -> Bind:
+    """Plan a binary node, given what `pair_of` returns, and its kernel, which takes `arguments`."""
     ready(kernel)
 
     def bind() -> Thunk:
@@ -224,7 +210,7 @@ def logical_registration(builtin: Registration, op: int) -> Registration:
     """Build the registration of LOGICAL_AND or LOGICAL_OR."""
 
     def plan(context: Context, node: Node) -> Bind:
-        return _plan(context, node, *pair_of(context, node), _kernel("combined", op, "u1", "u1"))
+        return plan_pair(context, node, *pair_of(context, node), _kernel("combined", op, "u1", "u1"))
 
     return override(builtin, plan, NodeLimits(inputs=[[TensorType.BOOL]]))
 
@@ -240,14 +226,12 @@ def plan_integers(
     """
     found, before = pair_of(context, node)
     chosen = _EXCHANGED.get(op, op) if found[3] else op
-    computed = _plan(context, node, found, before, _kernel("computed", chosen, code, code))
+    kernel, bounding = _kernel("computed", chosen, code, code), _bounding_kernel(code)
     if activation not in _CLAMPS:
-        return computed
+        return plan_pair(context, node, found, before, kernel)
     low, high = _CLAMPS[activation]
     most = int(np.iinfo(node.outputs[0].dtype).max) if high is None else high
-    kernel = _kernel("computed", chosen, code, code)
-    bounding = _bounding_kernel(code)
-    ready(bounding)
+    ready(kernel, bounding)
 
     def bind() -> Thunk:
         out = seen(node.outputs[0])
