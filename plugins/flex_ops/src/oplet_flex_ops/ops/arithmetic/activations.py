@@ -71,7 +71,7 @@ def _leaky_relu() -> Registration:
 
 
 ELU = unary(_elu, *FLOATS)
-LEAKY_RELU = _leaky_relu()
+LEAKYRELU = _leaky_relu()
 RELU = unary(_relu, *REAL)
 RELU6 = unary(_relu6, *REAL)
 SELU = unary(_selu, *FLOATS)

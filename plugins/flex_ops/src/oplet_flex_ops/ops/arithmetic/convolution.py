@@ -46,4 +46,4 @@ def _registration(*, separate: bool) -> Registration:
 
 
 CONV2D = _registration(separate=False)
-DEPTHWISE_CONV2D_NATIVE = _registration(separate=True)
+DEPTHWISECONV2DNATIVE = _registration(separate=True)

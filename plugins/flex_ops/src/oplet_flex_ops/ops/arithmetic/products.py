@@ -114,9 +114,9 @@ _THREE = Signature(
     ["Ta", "Tb"], ["Tout"], {"Ta": (*_FACTORS, *_OCTETS), "Tb": (*_FACTORS, *_OCTETS), "Tout": _FACTORS}
 )  # fmt: skip
 
-BATCH_MATMUL = _batch_matmul(Signature(["T", "T"], ["T"], {"T": _TYPES}), False)
-BATCH_MATMUL_V2 = _batch_matmul(Signature(["T", "T"], ["T"], {"T": _MORE}), True)
-BATCH_MATMUL_V3 = _batch_matmul(_THREE, True)
-BIAS_ADD = _bias_add(data_format=True)
-BIAS_ADD_V1 = _bias_add(data_format=False)
-MAT_MUL = _matmul()
+BATCHMATMUL = _batch_matmul(Signature(["T", "T"], ["T"], {"T": _TYPES}), False)
+BATCHMATMULV2 = _batch_matmul(Signature(["T", "T"], ["T"], {"T": _MORE}), True)
+BATCHMATMULV3 = _batch_matmul(_THREE, True)
+BIASADD = _bias_add(data_format=True)
+BIASADDV1 = _bias_add(data_format=False)
+MATMUL = _matmul()

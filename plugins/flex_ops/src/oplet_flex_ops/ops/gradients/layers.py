@@ -84,8 +84,8 @@ def _bias() -> Registration:
     return operator(Signature(["T"], ["T"], {"T": NUMBERS}), shapes, formula)
 
 
-BIAS_ADD_GRAD = _bias()
-CONV2D_BACKPROP_FILTER = _convolution("filters", separate=False)
-CONV2D_BACKPROP_INPUT = _convolution("source", separate=False)
-DEPTHWISE_CONV2D_NATIVE_BACKPROP_FILTER = _convolution("filters", separate=True)
-DEPTHWISE_CONV2D_NATIVE_BACKPROP_INPUT = _convolution("source", separate=True)
+BIASADDGRAD = _bias()
+CONV2DBACKPROPFILTER = _convolution("filters", separate=False)
+CONV2DBACKPROPINPUT = _convolution("source", separate=False)
+DEPTHWISECONV2DNATIVEBACKPROPFILTER = _convolution("filters", separate=True)
+DEPTHWISECONV2DNATIVEBACKPROPINPUT = _convolution("source", separate=True)

@@ -76,5 +76,5 @@ def _sparse() -> Registration:
     return operator(Signature(["T", "Tlabels"], ["T", "T"], types, {"Tlabels": TensorType.INT64}), shapes, formula)
 
 
-SOFTMAX_CROSS_ENTROPY_WITH_LOGITS = _dense()
-SPARSE_SOFTMAX_CROSS_ENTROPY_WITH_LOGITS = _sparse()
+SOFTMAXCROSSENTROPYWITHLOGITS = _dense()
+SPARSESOFTMAXCROSSENTROPYWITHLOGITS = _sparse()

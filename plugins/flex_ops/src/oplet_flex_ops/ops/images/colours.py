@@ -16,7 +16,7 @@ from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.signature import FLOATS, Signature
 
-__all__ = ["ADJUST_CONTRAST_V2", "ADJUST_HUE", "ADJUST_SATURATION", "HSV_TO_RGB", "RGB_TO_HSV"]
+__all__ = ["ADJUSTCONTRASTV2", "ADJUSTHUE", "ADJUSTSATURATION", "HSVTORGB", "RGBTOHSV"]
 
 
 def _colour_shapes(node: Node, given: Any) -> list[Shape]:
@@ -53,12 +53,12 @@ def _rgb(images: Array) -> Array:
     return np.stack([(1 - saturation + saturation * np.clip(part, 0, 1)) * value for part in parts], -1).astype(images.dtype)
 
 
-RGB_TO_HSV: Registration = filled(
+RGBTOHSV: Registration = filled(
     Signature("RGBToHSV", "images: T -> output: T", T=FLOATS),
     _colour_shapes,
     lambda given, outputs, images: np.copyto(outputs[0], _hsv(_wide(images)), casting="unsafe"),
 )
-HSV_TO_RGB: Registration = filled(
+HSVTORGB: Registration = filled(
     Signature("HSVToRGB", "images: T -> output: T", T=FLOATS),
     _colour_shapes,
     lambda given, outputs, images: np.copyto(outputs[0], _rgb(_wide(images)), casting="unsafe"),
@@ -80,7 +80,7 @@ def _contrast(given: Any, outputs: list[Array], images: Array, factor: Array) ->
         outputs[0][...] = (wide - mean) * factor + mean
 
 
-ADJUST_CONTRAST_V2: Registration = filled(
+ADJUSTCONTRASTV2: Registration = filled(
     Signature("AdjustContrastv2", "images: T, contrast_factor: FLOAT32[0] -> output: T", T=_TYPES), _contrast_shapes, _contrast
 )
 
@@ -107,9 +107,9 @@ def _adjust_saturation(given: Any, outputs: list[Array], images: Array, scale: A
     outputs[0][...] = _rgb(colours)
 
 
-ADJUST_HUE: Registration = filled(
+ADJUSTHUE: Registration = filled(
     Signature("AdjustHue", "images: T, delta: FLOAT32[0] -> output: T", T=_TYPES), _adjust_shapes, _adjust_hue
 )
-ADJUST_SATURATION: Registration = filled(
+ADJUSTSATURATION: Registration = filled(
     Signature("AdjustSaturation", "images: T, scale: FLOAT32[0] -> output: T", T=_TYPES), _adjust_shapes, _adjust_saturation
 )

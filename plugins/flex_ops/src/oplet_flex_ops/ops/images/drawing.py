@@ -15,7 +15,7 @@ from oplet.kernels.limits import paced
 from oplet_flex_ops.kernel import filled
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["DRAW_BOUNDING_BOXES", "DRAW_BOUNDING_BOXES_V2"]
+__all__ = ["DRAWBOUNDINGBOXES", "DRAWBOUNDINGBOXESV2"]
 
 #: Colours of boxes in turn, where a model gives none: red, green, blue and alpha.
 _COLOURS = np.array(
@@ -77,9 +77,9 @@ def _frame(image: Array, corner: list[int], colour: Array) -> None:
 
 _TYPES = (TensorType.FLOAT32, TensorType.FLOAT16)
 
-DRAW_BOUNDING_BOXES: Registration = filled(
+DRAWBOUNDINGBOXES: Registration = filled(
     Signature("DrawBoundingBoxes", "images: T, boxes: FLOAT32 -> output: T", T=_TYPES), _shapes, _draw
 )
-DRAW_BOUNDING_BOXES_V2: Registration = filled(
+DRAWBOUNDINGBOXESV2: Registration = filled(
     Signature("DrawBoundingBoxesV2", "images: T, boxes: FLOAT32, colors: FLOAT32 -> output: T", T=_TYPES), _shapes, _draw
 )

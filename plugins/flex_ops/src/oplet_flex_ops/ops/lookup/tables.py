@@ -136,9 +136,9 @@ def bind_export(context: Context, node: Node) -> Thunk:
     return run
 
 
-FIND = Registration(prepare=prepare_find, bind=bind_find)
-INSERT = _writing(Table.insert)
-IMPORT = _writing(Table.replace)
-REMOVE = Registration(prepare=prepare_remove, bind=bind_remove)
-SIZE = Registration(prepare=prepare_size, bind=bind_size)
-EXPORT = Registration(prepare=prepare_export, bind=bind_export)
+LOOKUPTABLEFINDV2 = Registration(prepare=prepare_find, bind=bind_find)
+LOOKUPTABLEINSERTV2 = _writing(Table.insert)
+INITIALIZETABLEV2 = LOOKUPTABLEIMPORTV2 = _writing(Table.replace)
+LOOKUPTABLEREMOVEV2 = Registration(prepare=prepare_remove, bind=bind_remove)
+LOOKUPTABLESIZEV2 = Registration(prepare=prepare_size, bind=bind_size)
+LOOKUPTABLEEXPORTV2 = Registration(prepare=prepare_export, bind=bind_export)

@@ -18,7 +18,7 @@ from oplet_flex_ops.ops.ragged.splits import ensure_splits, rows_at
 from oplet_flex_ops.positions import checked
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["RAGGED_GATHER", "RAGGED_RANGE"]
+__all__ = ["RAGGEDGATHER", "RAGGEDRANGE"]
 
 _SPLITS = (TensorType.INT64, TensorType.INT32)
 
@@ -48,7 +48,7 @@ def _range(dtype: Any, *bounds: Array) -> list[Array]:
         return [splits, np.repeat(starts, sizes) + steps.astype(starts.dtype) * np.repeat(deltas, sizes)]
 
 
-RAGGED_RANGE: Registration = computed(
+RAGGEDRANGE: Registration = computed(
     Signature(
         "RaggedRange",
         "starts: T, limits: T, deltas: T -> rt_nested_splits: Tsplits, rt_dense_values: T",
@@ -101,7 +101,7 @@ def _gather(ranks: _Ranks, *operands: Array) -> Any:
     return [*levels, values[picks]] if levels else values[picks]
 
 
-RAGGED_GATHER: Registration = computed(
+RAGGEDGATHER: Registration = computed(
     Signature(
         "RaggedGather",
         "params_nested_splits: PARAMS_RAGGED_RANK*Tsplits[1], params_dense_values: Tvalues, indices: Tindices "

@@ -17,7 +17,7 @@ from oplet_flex_ops.ops.sparse.coordinates import coordinates, vectors
 from oplet_flex_ops.positions import row_numbers
 from oplet_flex_ops.signature import NUMBERS, REALS, Signature, Types
 
-__all__ = ["SPARSE_REDUCE_MAX", "SPARSE_REDUCE_MAX_SPARSE", "SPARSE_REDUCE_SUM", "SPARSE_REDUCE_SUM_SPARSE", "SPARSE_SOFTMAX"]
+__all__ = ["SPARSEREDUCEMAX", "SPARSEREDUCEMAXSPARSE", "SPARSEREDUCESUM", "SPARSEREDUCESUMSPARSE", "SPARSESOFTMAX"]
 
 
 def _grouped(places: Array, values: Array, fold: np.ufunc) -> tuple[Array, Array]:
@@ -53,10 +53,10 @@ def _reduce(op: str, fold: np.ufunc, types: Types, sparse: bool) -> Registration
     )
 
 
-SPARSE_REDUCE_SUM: Registration = _reduce("SparseReduceSum", np.add, NUMBERS, False)
-SPARSE_REDUCE_MAX: Registration = _reduce("SparseReduceMax", np.maximum, REALS, False)
-SPARSE_REDUCE_SUM_SPARSE: Registration = _reduce("SparseReduceSumSparse", np.add, NUMBERS, True)
-SPARSE_REDUCE_MAX_SPARSE: Registration = _reduce("SparseReduceMaxSparse", np.maximum, REALS, True)
+SPARSEREDUCESUM: Registration = _reduce("SparseReduceSum", np.add, NUMBERS, False)
+SPARSEREDUCEMAX: Registration = _reduce("SparseReduceMax", np.maximum, REALS, False)
+SPARSEREDUCESUMSPARSE: Registration = _reduce("SparseReduceSumSparse", np.add, NUMBERS, True)
+SPARSEREDUCEMAXSPARSE: Registration = _reduce("SparseReduceMaxSparse", np.maximum, REALS, True)
 
 
 def _softmax(given: Any, indices: Array, values: Array, shape: Array) -> Array:
@@ -74,7 +74,7 @@ def _softmax(given: Any, indices: Array, values: Array, shape: Array) -> Array:
     return found
 
 
-SPARSE_SOFTMAX: Registration = computed(
+SPARSESOFTMAX: Registration = computed(
     Signature(
         "SparseSoftmax",
         "sp_indices: INT64[2], sp_values: T[1], sp_shape: INT64[1] -> output: T",

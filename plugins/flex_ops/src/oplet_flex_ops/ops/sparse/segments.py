@@ -18,8 +18,8 @@ from oplet_flex_ops.positions import checked
 from oplet_flex_ops.signature import FLOATS, INDICES, REALS, Signature
 
 __all__ = [
-    "SPARSE_SEGMENT_MEAN", "SPARSE_SEGMENT_MEAN_WITH_NUM_SEGMENTS", "SPARSE_SEGMENT_SQRT_N",
-    "SPARSE_SEGMENT_SQRT_N_WITH_NUM_SEGMENTS", "SPARSE_SEGMENT_SUM", "SPARSE_SEGMENT_SUM_WITH_NUM_SEGMENTS",
+    "SPARSESEGMENTMEAN", "SPARSESEGMENTMEANWITHNUMSEGMENTS", "SPARSESEGMENTSQRTN",
+    "SPARSESEGMENTSQRTNWITHNUMSEGMENTS", "SPARSESEGMENTSUM", "SPARSESEGMENTSUMWITHNUMSEGMENTS",
 ]  # fmt: skip
 
 
@@ -56,9 +56,9 @@ def _count(counts: Array) -> Array:
     return counts
 
 
-SPARSE_SEGMENT_SUM: Registration = _segments("SparseSegmentSum")
-SPARSE_SEGMENT_MEAN: Registration = _segments("SparseSegmentMean", _count)
-SPARSE_SEGMENT_SQRT_N: Registration = _segments("SparseSegmentSqrtN", np.sqrt)
-SPARSE_SEGMENT_SUM_WITH_NUM_SEGMENTS: Registration = _segments("SparseSegmentSumWithNumSegments")
-SPARSE_SEGMENT_MEAN_WITH_NUM_SEGMENTS: Registration = _segments("SparseSegmentMeanWithNumSegments", _count)
-SPARSE_SEGMENT_SQRT_N_WITH_NUM_SEGMENTS: Registration = _segments("SparseSegmentSqrtNWithNumSegments", np.sqrt)
+SPARSESEGMENTSUM: Registration = _segments("SparseSegmentSum")
+SPARSESEGMENTMEAN: Registration = _segments("SparseSegmentMean", _count)
+SPARSESEGMENTSQRTN: Registration = _segments("SparseSegmentSqrtN", np.sqrt)
+SPARSESEGMENTSUMWITHNUMSEGMENTS: Registration = _segments("SparseSegmentSumWithNumSegments")
+SPARSESEGMENTMEANWITHNUMSEGMENTS: Registration = _segments("SparseSegmentMeanWithNumSegments", _count)
+SPARSESEGMENTSQRTNWITHNUMSEGMENTS: Registration = _segments("SparseSegmentSqrtNWithNumSegments", np.sqrt)

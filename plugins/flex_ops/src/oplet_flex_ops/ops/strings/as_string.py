@@ -70,4 +70,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+ASSTRING = Registration(prepare=prepare, bind=bind, pure=True)

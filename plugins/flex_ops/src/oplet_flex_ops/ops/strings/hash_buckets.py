@@ -29,6 +29,6 @@ def older(attributes: Attributes) -> Callable[[bytes], int]:
     return lambda string: murmur_hash(string) % buckets
 
 
-FAST = elementwise(fast, TensorType.INT64)
-STRONG = elementwise(strong, TensorType.INT64)
-OLDER = elementwise(older, TensorType.INT64)
+STRINGTOHASHBUCKETFAST = elementwise(fast, TensorType.INT64)
+STRINGTOHASHBUCKETSTRONG = elementwise(strong, TensorType.INT64)
+STRINGTOHASHBUCKET = elementwise(older, TensorType.INT64)

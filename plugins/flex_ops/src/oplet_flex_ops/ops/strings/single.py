@@ -73,9 +73,9 @@ def decode_base64(attributes: Attributes) -> Callable[[bytes], bytes]:
 
 
 #: A letter of two bytes may become three letters of six, and a byte that is no UTF-8 a character of three; a `str` has up to four bytes a character.
-LOWER = elementwise(lower, growth=3, scratch=8)
-UPPER = elementwise(upper, growth=3, scratch=8)
-STRIP = elementwise(strip)
-LENGTH = elementwise(length, TensorType.INT32)
-ENCODE_BASE64 = elementwise(encode_base64, growth=2, scratch=4)
-DECODE_BASE64 = elementwise(decode_base64, scratch=2)
+STRINGLOWER = elementwise(lower, growth=3, scratch=8)
+STRINGUPPER = elementwise(upper, growth=3, scratch=8)
+STRINGSTRIP = elementwise(strip)
+STRINGLENGTH = elementwise(length, TensorType.INT32)
+ENCODEBASE64 = elementwise(encode_base64, growth=2, scratch=4)
+DECODEBASE64 = elementwise(decode_base64, scratch=2)

@@ -38,4 +38,4 @@ def make(attributes: Attributes) -> Callable[[bytes], float]:
     return convert
 
 
-REGISTRATION = elementwise(make, *_TYPES)
+STRINGTONUMBER = elementwise(make, *_TYPES)

@@ -86,4 +86,4 @@ def _length(number: int, element: Element, usual: int, given: list[int]) -> int:
     return length
 
 
-REGISTRATION = registration(prepare, concat)
+TENSORLISTCONCAT = TENSORLISTCONCATV2 = registration(prepare, concat)

@@ -37,4 +37,4 @@ def concat_lists(context: Context, node: Node) -> None:
         output[position] = made
 
 
-REGISTRATION = registration(prepare, concat_lists)
+TENSORLISTCONCATLISTS = registration(prepare, concat_lists)

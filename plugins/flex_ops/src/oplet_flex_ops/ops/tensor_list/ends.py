@@ -69,6 +69,6 @@ def push_batch(context: Context, node: Node) -> None:
         node.outputs[0].data[number] = made
 
 
-PUSH = registration(prepare_push, push)
-POP = registration(prepare_pop, pop)
-PUSH_BATCH = registration(prepare_push_batch, push_batch)
+TENSORLISTPUSHBACK = registration(prepare_push, push)
+TENSORLISTPOPBACK = registration(prepare_pop, pop)
+TENSORLISTPUSHBACKBATCH = registration(prepare_push_batch, push_batch)

@@ -49,5 +49,5 @@ def set_item(context: Context, node: Node) -> None:
     node.outputs[0].data[()] = found.replaced(index, owned(value.data))
 
 
-GET = registration(prepare_get, get_item)
-SET = registration(prepare_set, set_item)
+TENSORLISTGETITEM = registration(prepare_get, get_item)
+TENSORLISTSETITEM = registration(prepare_set, set_item)

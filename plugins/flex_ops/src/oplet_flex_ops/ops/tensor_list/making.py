@@ -43,6 +43,6 @@ def from_tensor(context: Context, node: Node) -> None:
     node.outputs[0].data[()] = TensorList.of(owned_rows(tensor.data), tensor.type, shape)
 
 
-EMPTY = registration(prepare_sized, empty)
-RESERVE = registration(prepare_sized, reserve)
-FROM_TENSOR = registration(prepare_from_tensor, from_tensor)
+EMPTYTENSORLIST = registration(prepare_sized, empty)
+TENSORLISTRESERVE = registration(prepare_sized, reserve)
+TENSORLISTFROMTENSOR = registration(prepare_from_tensor, from_tensor)

@@ -45,6 +45,6 @@ def resize(context: Context, node: Node) -> None:
     node.outputs[0].data[()] = read_list(node, 0).resized(size)
 
 
-LENGTH = registration(prepare_length, length)
-ELEMENT_SHAPE = registration(prepare_shape, element_shape)
-RESIZE = registration(prepare_resize, resize)
+TENSORLISTLENGTH = registration(prepare_length, length)
+TENSORLISTELEMENTSHAPE = registration(prepare_shape, element_shape)
+TENSORLISTRESIZE = registration(prepare_resize, resize)

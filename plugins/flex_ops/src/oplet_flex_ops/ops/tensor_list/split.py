@@ -38,4 +38,4 @@ def split(context: Context, node: Node) -> None:
     node.outputs[0].data[()] = TensorList.of(pieces, tensor.type, shape)
 
 
-REGISTRATION = registration(prepare, split)
+TENSORLISTSPLIT = registration(prepare, split)

@@ -49,5 +49,5 @@ def gather(context: Context, node: Node) -> None:
     stack_into(context, found, wanted, read_partial_shape(node.inputs[2]), node.outputs[0])
 
 
-STACK = registration(prepare_stack, stack)
-GATHER = registration(prepare_gather, gather)
+TENSORLISTSTACK = registration(prepare_stack, stack)
+TENSORLISTGATHER = registration(prepare_gather, gather)

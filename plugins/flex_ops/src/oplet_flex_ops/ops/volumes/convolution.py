@@ -21,7 +21,7 @@ from oplet_flex_ops.ops.volumes.geometry import Geometry, volume_geometry
 from oplet_flex_ops.signature import FLOATS, INDICES, Signature
 from oplet_flex_ops.windows import WindowAxis, taps
 
-__all__ = ["CONV_3D", "CONV_3D_BACKPROP_FILTER_V2", "CONV_3D_BACKPROP_INPUT_V2"]
+__all__ = ["CONV3D", "CONV3DBACKPROPFILTERV2", "CONV3DBACKPROPINPUTV2"]
 
 
 def _ensure_filter(given: Geometry, source: Shape, weights: Shape, source_of: Any) -> int:
@@ -76,7 +76,7 @@ def _conv(given: Geometry, outputs: list[Array], source: Array, weights: Array) 
     target[...] = total.reshape(target.shape)
 
 
-CONV_3D: Registration = filled(
+CONV3D: Registration = filled(
     Signature("Conv3D", "input: T, filter: T -> output: T", T=FLOATS), _conv_shapes, _conv, settings=volume_geometry
 )
 
@@ -114,7 +114,7 @@ def _input_gradient(given: Geometry, outputs: list[Array], sizes: Array, weights
     target[...] = total
 
 
-CONV_3D_BACKPROP_INPUT_V2: Registration = filled(
+CONV3DBACKPROPINPUTV2: Registration = filled(
     Signature(
         "Conv3DBackpropInputV2", "input_sizes: Tshape[1], filter: T, out_backprop: T -> output: T", T=FLOATS, Tshape=INDICES
     ),
@@ -147,7 +147,7 @@ def _filter_gradient(given: Geometry, outputs: list[Array], source: Array, sizes
         outputs[0][position] = total
 
 
-CONV_3D_BACKPROP_FILTER_V2: Registration = filled(
+CONV3DBACKPROPFILTERV2: Registration = filled(
     Signature("Conv3DBackpropFilterV2", "input: T, filter_sizes: INT32[1], out_backprop: T -> output: T", T=FLOATS),
     _filter_shapes,
     _filter_gradient,

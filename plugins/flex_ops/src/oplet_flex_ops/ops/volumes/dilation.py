@@ -14,7 +14,7 @@ from oplet_flex_ops.ops.volumes.geometry import Geometry, image_geometry
 from oplet_flex_ops.signature import REALS, Signature
 from oplet_flex_ops.windows import taps
 
-__all__ = ["REGISTRATION"]
+__all__ = ["DILATION2D"]
 
 
 def _shapes(node: Node, given: Geometry) -> list[Shape]:
@@ -36,7 +36,7 @@ def _dilate(given: Geometry, outputs: list[Array], source: Array, filters: Array
         np.maximum(output[to], source[of] + filters[position], out=output[to])
 
 
-REGISTRATION: Registration = filled(
+DILATION2D: Registration = filled(
     Signature("Dilation2D", "input: T, filter: T -> output: T", T=REALS),
     _shapes,
     _dilate,
