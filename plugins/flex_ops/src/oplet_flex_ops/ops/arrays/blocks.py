@@ -16,8 +16,6 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped, zeros
 from oplet_flex_ops.signature import INDICES, Signature
 
-__all__ = ["BATCHTOSPACE", "BATCHTOSPACEND", "DEPTHTOSPACE", "SPACETOBATCH", "SPACETOBATCHND", "SPACETODEPTH"]
-
 
 class _Blocks(NamedTuple):
     sizes: list[int]

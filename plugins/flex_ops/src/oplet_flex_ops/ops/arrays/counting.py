@@ -20,10 +20,7 @@ from oplet_flex_ops.kernel import computed, filled
 from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
 
-__all__ = [
-    "BINCOUNT", "DENSEBINCOUNT", "HISTOGRAMFIXEDWIDTH", "INVERTPERMUTATION", "LISTDIFF", "UNIQUE", "UNIQUEV2",
-    "UNIQUEWITHCOUNTS", "UNIQUEWITHCOUNTSV2", "count_values",
-]  # fmt: skip
+__all__ = ["count_values"]
 
 #: Columns that are numbered one after the other; rows of more are looked up whole.
 _FEW = 8

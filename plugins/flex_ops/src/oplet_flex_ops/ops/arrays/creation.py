@@ -16,19 +16,6 @@ from oplet.kernels.axes import read_int, read_ints, resolve_axis
 from oplet_flex_ops.kernel import filled, shaped, viewed
 from oplet_flex_ops.signature import FLOATS, INDICES, NUMBERS, REALS, Signature
 
-__all__ = [
-    "BROADCASTTO",
-    "DIAG",
-    "DIAGPART",
-    "EMPTY",
-    "FILL",
-    "LINSPACE",
-    "ONEHOT",
-    "ONESLIKE",
-    "RANGE",
-    "ZEROSLIKE",
-]  # fmt: skip
-
 _VALUES = (*NUMBERS, TensorType.BOOL, TensorType.STRING)
 
 

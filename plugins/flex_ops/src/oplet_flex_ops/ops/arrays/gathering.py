@@ -22,11 +22,6 @@ from oplet_flex_ops.kernel import reserve, shaped
 from oplet_flex_ops.positions import checked, row_numbers
 from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature, Types
 
-__all__ = [
-    "GATHER", "GATHERND", "GATHERV2", "SCATTERND", "SCATTERNDNONALIASINGADD", "TENSORSCATTERADD", "TENSORSCATTERMAX",
-    "TENSORSCATTERMIN", "TENSORSCATTERSUB", "TENSORSCATTERUPDATE",
-]  # fmt: skip
-
 _SHORT = (*INDICES, TensorType.INT16)
 
 

@@ -17,8 +17,6 @@ from oplet.kernels.axes import along, read_int, read_ints, resolve_axis
 from oplet_flex_ops.kernel import shaped, viewed
 from oplet_flex_ops.signature import INDICES, Signature
 
-__all__ = ["CONCAT", "CONCATV2", "PACK", "SPLIT", "SPLITV", "UNPACK"]
-
 
 def _pieces(starts: Sequence[int], array: Array, axis: int) -> list[Array]:
     return [array[along(axis, slice(start, stop))] for start, stop in pairwise(starts)]

@@ -18,10 +18,6 @@ from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.kernel import filled, viewed
 from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
 
-__all__ = [
-    "CONJUGATETRANSPOSE", "EXPANDDIMS", "RESHAPE", "REVERSE", "REVERSEV2", "ROLL", "SQUEEZE", "TILE", "TRANSPOSE",
-]  # fmt: skip
-
 #: numpy's least limit of dimensions.
 _MOST_AXES = 32
 

@@ -16,8 +16,6 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped
 from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
 
-__all__ = ["MIRRORPAD", "MIRRORPADGRAD", "PAD", "PADV2"]
-
 
 def _paddings(node: Node) -> list[tuple[int, int]]:
     source, paddings = node.inputs[:2]

@@ -16,11 +16,6 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped, viewed
 from oplet_flex_ops.signature import FLOATS, NUMBERS, Signature
 
-__all__ = [
-    "ASSERT", "BITCAST", "CHECKNUMERICS", "CHECKNUMERICSV2", "DEEPCOPY", "GUARANTEECONST", "IDENTITY", "IDENTITYN", "NOOP",
-    "PLACEHOLDERWITHDEFAULT", "PREVENTGRADIENT", "PRINT", "PRINTV2", "SNAPSHOT", "STOPGRADIENT",
-]  # fmt: skip
-
 _logger = logging.getLogger(__name__)
 
 

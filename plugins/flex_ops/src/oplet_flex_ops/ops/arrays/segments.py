@@ -16,10 +16,7 @@ from oplet.kernels.axes import read_int
 from oplet_flex_ops.kernel import computed, filled, reserve, zeros
 from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature, Types
 
-__all__ = [
-    "DYNAMICPARTITION", "DYNAMICSTITCH", "PARALLELDYNAMICSTITCH", "SEGMENTMAX", "SEGMENTMEAN", "SEGMENTMIN", "SEGMENTPROD",
-    "SEGMENTSUM", "UNSORTEDSEGMENTMAX", "UNSORTEDSEGMENTMIN", "UNSORTEDSEGMENTPROD", "UNSORTEDSEGMENTSUM", "fold_rows",
-]  # fmt: skip
+__all__ = ["fold_rows"]
 
 
 def fold_rows(fold: np.ufunc, rows: Array, ids: Array, target: Array) -> None:

@@ -18,11 +18,6 @@ from oplet_flex_ops.kernel import computed, filled
 from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature
 
-__all__ = [
-    "BUCKETIZE", "INTOPK", "INTOPKV2", "LOWERBOUND", "NTHELEMENT", "SELECT", "SELECTV2", "TOPKV2", "UPPERBOUND",
-    "WHERE",
-]  # fmt: skip
-
 
 def _where(given: Any, values: Array) -> Array:
     ensure(values.ndim >= 1, "the input must have at least one dimension.")

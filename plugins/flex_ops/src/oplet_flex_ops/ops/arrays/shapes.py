@@ -16,8 +16,6 @@ from oplet.kernels.axes import read_int, resolve_axis
 from oplet_flex_ops.kernel import computed, shaped, viewed
 from oplet_flex_ops.signature import INDICES, Signature
 
-__all__ = ["BROADCASTARGS", "BROADCASTGRADIENTARGS", "CONCATOFFSET", "ENSURESHAPE", "RANK", "SHAPE", "SHAPEN", "SIZE"]
-
 
 def _constants(node: Node, values: list[Any]) -> Thunk:
     """Return a function that writes a constant, known from the shapes, into each output."""

@@ -15,8 +15,6 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped, viewed
 from oplet_flex_ops.signature import INDICES, Signature
 
-__all__ = ["SLICE", "STRIDEDSLICE", "STRIDEDSLICEGRAD", "TENSORSTRIDEDSLICEUPDATE"]
-
 #: Bits of the masks.
 _MOST_ENTRIES = 32
 

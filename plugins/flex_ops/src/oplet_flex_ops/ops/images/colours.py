@@ -16,8 +16,6 @@ from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.signature import FLOATS, Signature
 
-__all__ = ["ADJUSTCONTRASTV2", "ADJUSTHUE", "ADJUSTSATURATION", "HSVTORGB", "RGBTOHSV"]
-
 
 def _colour_shapes(node: Node, given: Any) -> list[Shape]:
     images = node.inputs[0]

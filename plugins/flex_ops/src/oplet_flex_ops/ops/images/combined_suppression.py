@@ -17,8 +17,6 @@ from oplet_flex_ops.kernel import filled
 from oplet_flex_ops.ops.images.suppression import overlaps, suppress
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["COMBINEDNONMAXSUPPRESSION"]
-
 
 class _Settings(NamedTuple):
     pad_per_class: bool

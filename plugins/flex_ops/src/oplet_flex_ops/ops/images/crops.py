@@ -22,8 +22,6 @@ from oplet_flex_ops.ops.images.sampling import rounded
 from oplet_flex_ops.positions import checked
 from oplet_flex_ops.signature import FLOATS, Signature
 
-__all__ = ["CROPANDRESIZE", "EXTRACTGLIMPSE", "EXTRACTGLIMPSEV2"]
-
 _F = np.float32
 
 

@@ -15,8 +15,6 @@ from oplet.kernels.limits import paced
 from oplet_flex_ops.kernel import filled
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["DRAWBOUNDINGBOXES", "DRAWBOUNDINGBOXESV2"]
-
 #: Colours of boxes in turn, where a model gives none: red, green, blue and alpha.
 _COLOURS = np.array(
     [

@@ -31,10 +31,6 @@ from oplet_flex_ops.image_files import (
 from oplet_flex_ops.kernel import computed
 from oplet_flex_ops.signature import Signature
 
-__all__ = [
-    "DECODEANDCROPJPEG", "DECODEBMP", "DECODEGIF", "DECODEIMAGE", "DECODEJPEG", "DECODEPNG", "ENCODEJPEG", "ENCODEPNG",
-]  # fmt: skip
-
 _PIXELS = (TensorType.UINT8, TensorType.UINT16)
 
 

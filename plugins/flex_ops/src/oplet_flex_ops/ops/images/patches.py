@@ -15,8 +15,6 @@ from oplet_flex_ops.kernel import Settings, filled
 from oplet_flex_ops.signature import NUMBERS, REALS, Signature
 from oplet_flex_ops.windows import WindowAxis, taps, window_axis
 
-__all__ = ["EXTRACTIMAGEPATCHES", "EXTRACTVOLUMEPATCHES"]
-
 
 class _Windows(NamedTuple):
     sizes: list[int]

@@ -17,8 +17,6 @@ from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.ops.images.sampling import rounded
 from oplet_flex_ops.signature import FLOATS, Signature
 
-__all__ = ["IMAGEPROJECTIVETRANSFORMV2", "IMAGEPROJECTIVETRANSFORMV3"]
-
 _F = np.float32
 _TYPES = (*FLOATS, TensorType.UINT8, TensorType.INT32, TensorType.INT64)
 

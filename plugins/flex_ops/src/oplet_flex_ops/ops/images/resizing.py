@@ -20,8 +20,6 @@ from oplet_flex_ops.numerics.dense import PORTION, multiply, portions, product
 from oplet_flex_ops.ops.images.sampling import KERNELS, rounded, spans
 from oplet_flex_ops.signature import REALS, Signature
 
-__all__ = ["RESIZEAREA", "RESIZEBICUBIC", "RESIZEBILINEAR", "RESIZENEARESTNEIGHBOR", "SCALEANDTRANSLATE"]
-
 _TYPES = tuple(type for type in REALS if type.name not in ("UINT32", "UINT64"))
 _F = np.float32
 

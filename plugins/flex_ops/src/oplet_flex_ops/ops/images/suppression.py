@@ -17,10 +17,7 @@ from oplet.kernels.limits import paced
 from oplet_flex_ops.kernel import computed, reserve
 from oplet_flex_ops.signature import Signature
 
-__all__ = [
-    "NONMAXSUPPRESSION", "NONMAXSUPPRESSIONV2", "NONMAXSUPPRESSIONV3", "NONMAXSUPPRESSIONV4", "NONMAXSUPPRESSIONV5",
-    "NONMAXSUPPRESSIONWITHOVERLAPS", "overlaps", "suppress",
-]  # fmt: skip
+__all__ = ["overlaps", "suppress"]
 
 _F = np.float32
 #: The overlaps of one box with several others.

@@ -19,8 +19,6 @@ from oplet_flex_ops.kernel import computed, reserve
 from oplet_flex_ops.ops.ragged.splits import ensure_splits, row_numbers_of
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["RAGGEDTENSORTOSPARSE", "RAGGEDTENSORTOTENSOR"]
-
 _KINDS = (b"FIRST_DIM_SIZE", b"VALUE_ROWIDS", b"ROW_SPLITS")
 
 

@@ -18,8 +18,6 @@ from oplet_flex_ops.ops.ragged.splits import ensure_splits, rows_at
 from oplet_flex_ops.positions import checked
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["RAGGEDGATHER", "RAGGEDRANGE"]
-
 _SPLITS = (TensorType.INT64, TensorType.INT32)
 
 

@@ -17,7 +17,7 @@ from oplet_flex_ops.kernel import computed
 from oplet_flex_ops.ops.ragged.splits import ensure_splits
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["RAGGEDTENSORFROMVARIANT", "RAGGEDTENSORTOVARIANT", "Ragged"]
+__all__ = ["Ragged"]
 
 #: Bytes of a row as a value: the tuples and arrays that refer to its values, for itself and for each level of splits.
 _ROW, _LEVEL = 320, 200

@@ -15,8 +15,6 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["BLOCKLSTM", "BLOCKLSTMV2", "GRUBLOCKCELL", "LSTMBLOCKCELL"]
-
 
 class _Lstm(NamedTuple):
     forget_bias: float

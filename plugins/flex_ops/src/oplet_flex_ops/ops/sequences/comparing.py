@@ -19,8 +19,6 @@ from oplet_flex_ops.ops.sparse.coordinates import coordinates
 from oplet_flex_ops.positions import row_numbers
 from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
 
-__all__ = ["EDITDISTANCE", "REVERSESEQUENCE"]
-
 #: Bytes of a sequence that waits for the one that it is compared with.
 _SEQUENCE = 240
 

@@ -17,7 +17,7 @@ from oplet_flex_ops.kernel import computed
 from oplet_flex_ops.ops.sequences.beam_search import BeamSearch
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["CTCBEAMSEARCHDECODER", "CTCGREEDYDECODER", "ensure_lengths"]
+__all__ = ["ensure_lengths"]
 
 _T = (TensorType.FLOAT32, TensorType.FLOAT64)
 

@@ -18,8 +18,6 @@ from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.ops.sequences.ctc_decoding import ensure_lengths
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["CTCLOSS"]
-
 _Doubles = NDArray[np.float64]
 
 

@@ -20,11 +20,6 @@ from oplet_flex_ops.ops.sparse.coordinates import Coordinates, coordinates, vect
 from oplet_flex_ops.positions import row_numbers
 from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature
 
-__all__ = [
-    "SPARSEADD", "SPARSEDENSECWISEADD", "SPARSEDENSECWISEDIV", "SPARSEDENSECWISEMUL", "SPARSEMATMUL",
-    "SPARSESPARSEMAXIMUM", "SPARSESPARSEMINIMUM", "SPARSETENSORDENSEADD", "SPARSETENSORDENSEMATMUL",
-]  # fmt: skip
-
 
 def _both(a: Coordinates, b: Coordinates, operation: np.ufunc) -> tuple[Array, Array]:
     """Combine two sparse tensors by a ufunc over the union of their positions, with 0 for missing values; return positions and

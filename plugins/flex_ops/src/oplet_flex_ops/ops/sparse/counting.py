@@ -20,10 +20,7 @@ from oplet_flex_ops.ops.arrays.counting import count_values
 from oplet_flex_ops.ops.sparse.coordinates import coordinates, shape_of
 from oplet_flex_ops.signature import INDICES, Signature
 
-__all__ = [
-    "DENSECOUNTSPARSEOUTPUT", "RAGGEDBINCOUNT", "RAGGEDCOUNTSPARSEOUTPUT", "SPARSEBINCOUNT", "SPARSECOUNTSPARSEOUTPUT",
-    "rows_of_splits",
-]  # fmt: skip
+__all__ = ["rows_of_splits"]
 
 _WEIGHTS = (TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64)
 

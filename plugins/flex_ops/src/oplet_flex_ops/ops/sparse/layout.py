@@ -22,10 +22,6 @@ from oplet_flex_ops.ops.sparse.coordinates import coordinates, shape_of, vectors
 from oplet_flex_ops.positions import row_numbers
 from oplet_flex_ops.signature import INDICES, Signature
 
-__all__ = [
-    "SPARSECONCAT", "SPARSEFILLEMPTYROWS", "SPARSEREORDER", "SPARSERESHAPE", "SPARSESLICE", "SPARSESPLIT", "SPARSETODENSE",
-]  # fmt: skip
-
 
 def _reorder(given: Any, indices: Array, values: Array, shape: Array) -> list[Array]:
     order = np.argsort(coordinates(indices, values, shape).places, kind="stable")

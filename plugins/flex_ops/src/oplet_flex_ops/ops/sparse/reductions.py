@@ -17,8 +17,6 @@ from oplet_flex_ops.ops.sparse.coordinates import coordinates, vectors
 from oplet_flex_ops.positions import row_numbers
 from oplet_flex_ops.signature import NUMBERS, REALS, Signature, Types
 
-__all__ = ["SPARSEREDUCEMAX", "SPARSEREDUCEMAXSPARSE", "SPARSEREDUCESUM", "SPARSEREDUCESUMSPARSE", "SPARSESOFTMAX"]
-
 
 def _grouped(places: Array, values: Array, fold: np.ufunc) -> tuple[Array, Array]:
     """Group values by position; return the distinct positions, ascending, and each group's reduction by `fold`."""

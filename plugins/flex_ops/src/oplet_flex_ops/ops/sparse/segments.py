@@ -17,11 +17,6 @@ from oplet_flex_ops.ops.arrays.segments import fold_rows
 from oplet_flex_ops.positions import checked
 from oplet_flex_ops.signature import FLOATS, INDICES, REALS, Signature
 
-__all__ = [
-    "SPARSESEGMENTMEAN", "SPARSESEGMENTMEANWITHNUMSEGMENTS", "SPARSESEGMENTSQRTN",
-    "SPARSESEGMENTSQRTNWITHNUMSEGMENTS", "SPARSESEGMENTSUM", "SPARSESEGMENTSUMWITHNUMSEGMENTS",
-]  # fmt: skip
-
 
 def _segments(op: str, share: Any = None) -> Registration:
     """Build a sparse segment op; `share` maps a segment's row count to the divisor of its sum, None for plain sums."""

@@ -21,8 +21,6 @@ from oplet_flex_ops.ops.volumes.geometry import Geometry, volume_geometry
 from oplet_flex_ops.signature import FLOATS, INDICES, Signature
 from oplet_flex_ops.windows import WindowAxis, taps
 
-__all__ = ["CONV3D", "CONV3DBACKPROPFILTERV2", "CONV3DBACKPROPINPUTV2"]
-
 
 def _ensure_filter(given: Geometry, source: Shape, weights: Shape, source_of: Any) -> int:
     """Return the number of channel groups, after checking that the filters' shape fits."""

@@ -14,8 +14,6 @@ from oplet_flex_ops.ops.volumes.geometry import Geometry, image_geometry
 from oplet_flex_ops.signature import REALS, Signature
 from oplet_flex_ops.windows import taps
 
-__all__ = ["DILATION2D"]
-
 
 def _shapes(node: Node, given: Geometry) -> list[Shape]:
     source, filters = node.inputs

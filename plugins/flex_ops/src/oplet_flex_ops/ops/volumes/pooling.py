@@ -20,8 +20,6 @@ from oplet_flex_ops.ops.volumes.geometry import Geometry, image_geometry, pool_g
 from oplet_flex_ops.signature import FLOATS, REALS, Signature
 from oplet_flex_ops.windows import WindowAxis, taps
 
-__all__ = ["AVGPOOL3D", "AVGPOOL3DGRAD", "MAXPOOL3D", "MAXPOOL3DGRAD", "MAXPOOLWITHARGMAX"]
-
 _MAX_TYPES = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
 
 
