@@ -1,4 +1,5 @@
-"""NormalizeUTF8: Unicode normalization by the option `normalization_form`: NFC, NFD, NFKC or NFKD.
+"""CaseFoldUTF8 and NormalizeUTF8: NFKC case folding that drops default-ignorable code points, and Unicode normalization by the option
+`normalization_form`: NFC, NFD, NFKC or NFKD.
 
 The input is strings of any shape, the output strings of that shape. Bytes that are not UTF-8 stay.
 
@@ -15,25 +16,27 @@ from oplet.kernels.operands import ensure_operands
 from oplet_text_ops.attributes import options_of
 from oplet_text_ops.batches import each_text
 from oplet_text_ops.nodes import string_vector
-from oplet_text_ops.texts.normalization import FORMS, normalize
+from oplet_text_ops.texts.normalization import FORMS, case_fold, normalize
 
 
 def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 1)
     ensure_type(node.inputs[0], TensorType.STRING)
     ensure_type(node.outputs[0], TensorType.STRING)
-    form = options_of(node).get("normalization_form", "NFKC")
-    ensure(form in FORMS, lambda: f"the option 'normalization_form' is {form!r:.60}; it must be one of {', '.join(FORMS)}.")
-    node.prepared = form
+    if node.op_name.endswith("CaseFoldUTF8"):
+        node.prepared = case_fold
+    else:
+        form = options_of(node).get("normalization_form", "NFKC")
+        ensure(form in FORMS, lambda: f"the option 'normalization_form' is {form!r:.60}; it must be one of {', '.join(FORMS)}.")
+        node.prepared = partial(normalize, form=form)
     context.resize_tensor(node.outputs[0], node.inputs[0].shape)
 
 
 def bind(context: Context, node: Node) -> Thunk:
-    source, output = node.inputs[0].data, node.outputs[0].data
-    normalized = partial(normalize, form=node.prepared)
+    source, output, change = node.inputs[0].data, node.outputs[0].data, node.prepared
 
     def run() -> None:
-        output[...] = string_vector(each_text(normalized, source.ravel().tolist())).reshape(output.shape)
+        output[...] = string_vector(each_text(change, source.ravel().tolist())).reshape(output.shape)
 
     return run
 

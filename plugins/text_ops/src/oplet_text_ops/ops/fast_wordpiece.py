@@ -1,13 +1,16 @@
-"""FastWordpieceTokenizeWithOffsets: tokenize texts (or words) by a WordPiece vocabulary, with offsets.
+"""FastWordpieceTokenizeWithOffsets and TFText>FastWordpieceDetokenize: tokens of texts (or words) by a WordPiece vocabulary, and back.
 
-Inputs are strings [n] and the bytes of a FastWordpieceTokenizerConfig. Outputs are the pieces as strings, their numbers in the
-vocabulary, the row splits [n + 1], and where each piece begins and ends in its string, in bytes; all int64 but for the strings.
+The tokenizer's inputs are strings [n] and the bytes of a FastWordpieceTokenizerConfig; its outputs the pieces as strings, their numbers in the
+vocabulary, the row splits [n + 1], and where each piece begins and ends in its string, in bytes; all int64 but for the strings. The detokenizer's
+inputs are token ids (int32), their row splits [n + 1] (int64) and the config; its output is strings [n].
 
 Numerics: core/kernels/fast_wordpiece_tokenizer_kernel_template.h of tensorflow/text.
 """
 
 from __future__ import annotations
 
+import itertools
+from array import array
 from collections.abc import Sequence
 from functools import partial
 
@@ -18,17 +21,19 @@ from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
 from oplet.kernels.strings import StringMeter
 from oplet_text_ops.batches import parts
+from oplet_text_ops.models.detokenizer import Detokenizer
 from oplet_text_ops.models.longest_match import cut_all
 from oplet_text_ops.models.pieces import Columns, WordCache, joined_columns
 from oplet_text_ops.models.wordpiece import WordpieceModel
 from oplet_text_ops.models.words import WhiteSpace
-from oplet_text_ops.nodes import give_all, table_of
+from oplet_text_ops.nodes import ensure_row_splits, give, give_all, table_of
 from oplet_text_ops.texts.code_points import white_space_bits
 from oplet_text_ops.texts.utf8 import Joined
 
+#: Bytes of a token in all columns.
+
 #: Bytes of scratch per byte of text.
 _SCRATCH = 96
-#: Bytes of a token in all columns.
 _COLUMNS = 32
 
 
@@ -52,7 +57,7 @@ class Tokenizer:
         return self._words.tokens(texts, np.zeros(count, np.int64), np.arange(count + 1))
 
 
-def prepare(context: Context, node: Node) -> None:
+def prepare_tokenize(context: Context, node: Node) -> None:
     ensure_operands(node, 2, 5)
     texts, vocabulary = node.inputs
     ensure_vector(texts, TensorType.STRING)
@@ -64,7 +69,7 @@ def prepare(context: Context, node: Node) -> None:
         context.set_dynamic(output)
 
 
-def bind(context: Context, node: Node) -> Thunk:
+def bind_tokenize(context: Context, node: Node) -> Thunk:
     texts, vocabulary = node.inputs
 
     def run() -> None:
@@ -79,4 +84,29 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, types=(TensorType.STRING,))
+TOKENIZE = Registration(prepare=prepare_tokenize, bind=bind_tokenize, pure=True, types=(TensorType.STRING,))
+
+
+def prepare_detokenize(context: Context, node: Node) -> None:
+    ensure_operands(node, 3, 1)
+    for tensor, type in zip(node.inputs, (TensorType.INT32, TensorType.INT64, TensorType.UINT8)):
+        ensure_vector(tensor, type)
+    ensure_type(node.outputs[0], TensorType.STRING)
+    context.set_dynamic(node.outputs[0])
+
+
+def bind_detokenize(context: Context, node: Node) -> Thunk:
+    numbers, splits, vocabulary = node.inputs
+
+    def run() -> None:
+        detokenizer = table_of(node, vocabulary, "detokenizer", Detokenizer)
+        values = array("q", numbers.data.astype(np.int64).tobytes())
+        rows = array("q", ensure_row_splits(splits, len(values)).tobytes())
+        meter = StringMeter()
+        texts = [detokenizer.text(values[start:end], meter) for start, end in itertools.pairwise(rows)]
+        give(context, node.outputs[0], texts)
+
+    return run
+
+
+DETOKENIZE = Registration(prepare=prepare_detokenize, bind=bind_detokenize, pure=True, types=(TensorType.INT32,))

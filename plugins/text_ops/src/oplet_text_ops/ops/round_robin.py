@@ -1,4 +1,8 @@
-"""Round-robin trimming: how many values of each segment (one of the texts that share a sequence) fit a common length limit.
+"""TFText>RoundRobinTrim and TFText>RoundRobinGenerateMasks: segments (the texts of one sequence) within a common length limit, values taken
+from them in turn.
+
+Inputs: the length of the sequence (int32), the values of each of the `N` segments, and the row splits of each. Outputs: what is left of the
+values and the new row splits, or a Boolean for each value.
 
 Numerics: round_robin_trimmer.h of tensorflow/text.
 """
@@ -8,13 +12,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.limits import paced
+from oplet.kernels.operands import ensure_same_type
 from oplet.kernels.options import integer
 from oplet_text_ops.attributes import options_of
-from oplet_text_ops.nodes import ensure_row_splits
-
-__all__ = ["fitting", "prepare_segments", "segment_sizes"]
+from oplet_text_ops.nodes import ensure_row_splits, give
 
 Ints = NDArray[np.int64]
 
@@ -93,3 +96,51 @@ def fitting(sizes: Ints, length: int) -> Ints:
         kept[:, column] += more
         left -= more
     return kept
+
+
+def prepare_trim(context: Context, node: Node) -> None:
+    count = prepare_segments(context, node, outputs=2)
+    for source, output in zip(node.inputs[1:], node.outputs):
+        ensure_same_type(source, output)
+    node.prepared = count
+
+
+def run_trim(context: Context, node: Node) -> None:
+    count = node.prepared
+    splits, _, kept = segment_sizes(node, count)
+    for segment in range(count):
+        lengths = kept[:, segment]
+        ends = np.cumsum(lengths)
+        places = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(splits[segment][:-1] - ends + lengths, lengths)
+        give(context, node.outputs[segment], node.inputs[1 + segment].data[places])
+        give(context, node.outputs[count + segment], np.concatenate(([0], ends)))
+
+
+TRIM = Registration(
+    prepare=prepare_trim,
+    invoke=run_trim,
+    pure=True,
+    differences="Row splits that do not end with the number of values, or belong to batches of different sizes, are refused.",
+)
+
+
+def prepare_masks(context: Context, node: Node) -> None:
+    node.prepared = prepare_segments(context, node, outputs=1)
+    for output in node.outputs:
+        ensure_type(output, TensorType.BOOL)
+
+
+def run_masks(context: Context, node: Node) -> None:
+    splits, sizes, kept = segment_sizes(node, node.prepared)
+    for segment, output in enumerate(node.outputs):
+        lengths = sizes[:, segment]
+        places = np.arange(splits[segment][-1]) - np.repeat(splits[segment][:-1], lengths)
+        give(context, output, places < np.repeat(kept[:, segment], lengths))
+
+
+MASKS = Registration(
+    prepare=prepare_masks,
+    invoke=run_masks,
+    pure=True,
+    differences="Row splits that do not end with the number of values, or belong to batches of different sizes, are refused.",
+)
