@@ -20,6 +20,7 @@ from oplet_tools.cli.settings import (
     Preferred,
     Wide,
     check_preferred,
+    option,
     settings_of,
 )
 
@@ -36,30 +37,21 @@ def select(
     models: ModelFiles = None,
     op: Ops = None,
     all_codes: AllCodes = False,
-    types: Annotated[
-        bool,
-        typer.Option("--types", help="Register ops for the tensor types of these models alone.", show_default=False),
-    ] = False,
+    types: Annotated[bool, option("--types", help="Register ops for the tensor types of these models alone.")] = False,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write Python code that registers just these ops.", show_default=False
-        ),
+        Path | None, option("--output", "-o", metavar="FILE", help="Write Python code that registers just these ops.")
     ] = None,
     lock: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a lock file: the ops, and the packages that serve them.", show_default=False),
+        Path | None, option(metavar="FILE", help="Write a lock file: the ops, and the packages that serve them.")
     ] = None,
     requirements: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a requirements.txt that pins these packages.", show_default=False),
+        Path | None, option(metavar="FILE", help="Write a requirements.txt that pins these packages.")
     ] = None,
     check: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="LOCK",
             help="Ask whether a lock file has what the models need, and whether its packages are installed; exit with 1 if not.",
-            show_default=False,
         ),
     ] = None,
     custom_op_library: OpLibraries = None,

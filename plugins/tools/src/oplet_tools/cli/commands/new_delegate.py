@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 
 from oplet_tools.cli.commands.new_op import Directory, License, Package, print_next_steps
-from oplet_tools.cli.settings import Debug, settings_of
+from oplet_tools.cli.settings import Debug, argument, settings_of
 
 __all__ = ["new_delegate"]
 
 
 def new_delegate(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The delegate's name.", show_default=False)],
+    name: Annotated[str, argument(metavar="NAME", help="The delegate's name.")],
     directory: Directory = None,
     package: Package = None,
     license: License = "Apache-2.0",

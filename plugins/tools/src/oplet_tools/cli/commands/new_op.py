@@ -7,21 +7,20 @@ from typing import Annotated
 
 import typer
 
-from oplet_tools.cli.settings import Debug, settings_of
+from oplet_tools.cli.settings import Debug, argument, option, settings_of
 
 __all__ = ["Directory", "License", "Package", "new_op", "print_next_steps"]
 
 Directory = Annotated[
-    Path | None,
-    typer.Option("--directory", "-d", metavar="DIR", help="Where to write it. Default: a new folder here.", show_default=False),
+    Path | None, option("--directory", "-d", metavar="DIR", help="Where to write it. Default: a new folder here.")
 ]
 License = Annotated[str, typer.Option("--license", metavar="SPDX", help="The package's licence: Apache-2.0, MIT.")]
-Package = Annotated[str | None, typer.Option("--package", metavar="NAME", help="Its name for pip: acme-ops.", show_default=False)]
+Package = Annotated[str | None, option("--package", metavar="NAME", help="Its name for pip: acme-ops.")]
 
 
 def new_op(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The op's name in models: Atan.", show_default=False)],
+    name: Annotated[str, argument(metavar="NAME", help="The op's name in models: Atan.")],
     directory: Directory = None,
     builtin: Annotated[
         bool, typer.Option("--builtin", help="NAME is a built-in operator: serve it in place of the usual kernel.")
