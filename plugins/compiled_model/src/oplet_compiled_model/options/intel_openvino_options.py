@@ -6,7 +6,7 @@ import dataclasses
 import enum
 from typing import Any
 
-from oplet_compiled_model.options.option_utils import flat_fields
+from oplet_compiled_model.options.option_utils import optional_bool_to_int, optional_enum_to_int
 
 __all__ = ["IntelOpenVinoGraphBackend", "IntelOpenVinoOptions", "IntelOpenVinoPerformanceMode"]
 
@@ -47,4 +47,9 @@ class IntelOpenVinoOptions:
     enable_weight_sharing: bool | None = None
 
     def _as_flat_kwargs(self) -> dict[str, Any]:
-        return {**flat_fields("intel_openvino_", self), "intel_openvino_configs_map": dict(self.configs_map)}
+        return {
+            "intel_openvino_graph_backend": optional_enum_to_int(self.graph_backend),
+            "intel_openvino_performance_mode": optional_enum_to_int(self.performance_mode),
+            "intel_openvino_configs_map": dict(self.configs_map),
+            "intel_openvino_enable_weight_sharing": optional_bool_to_int(self.enable_weight_sharing),
+        }

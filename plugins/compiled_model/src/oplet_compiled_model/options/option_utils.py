@@ -1,14 +1,17 @@
-"""The form in which LiteRT hands options on: numbers, of which -1 stands for None."""
+"""The form in which LiteRT hands optional values on: -1 stands for None."""
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+import enum
 
-__all__ = ["flat_fields"]
+__all__ = ["optional_bool_to_int", "optional_enum_to_int"]
 
 
-def flat_fields(prefix: str, options: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass of options by prefix and name: members of enumerations and flags as numbers, -1 for None."""
-    values = ((field.name, getattr(options, field.name)) for field in dataclasses.fields(options))
-    return {prefix + name: -1 if value is None else int(value) if isinstance(value, int) else value for name, value in values}
+def optional_bool_to_int(value: bool | None) -> int:
+    """Return 1 for True, 0 for False, and -1 for None."""
+    return -1 if value is None else int(bool(value))
+
+
+def optional_enum_to_int(value: enum.IntEnum | None) -> int:
+    """Return the number of an enumeration's member, and -1 for None."""
+    return -1 if value is None else int(value)

@@ -7,7 +7,7 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
-from oplet_compiled_model.options.option_utils import flat_fields
+from oplet_compiled_model.options.option_utils import optional_bool_to_int, optional_enum_to_int
 
 __all__ = [
     "QualcommBackend",
@@ -161,9 +161,24 @@ class QualcommOptions:
     graph_io_tensor_mem_type: QualcommGraphIOTensorMemType | None = None
 
     def _as_flat_kwargs(self) -> dict[str, Any]:
-        given, flat = self.dump_tensor_ids, {}
-        for name, value in flat_fields("qualcomm_", self).items():
-            if name == "qualcomm_dump_tensor_ids":
-                flat["qualcomm_has_dump_tensor_ids"], value = given is not None, list(given or [])
-            flat[name] = value
-        return flat
+        return {
+            "qualcomm_log_level": optional_enum_to_int(self.log_level),
+            "qualcomm_htp_performance_mode": optional_enum_to_int(self.htp_performance_mode),
+            "qualcomm_dsp_performance_mode": optional_enum_to_int(self.dsp_performance_mode),
+            "qualcomm_use_int64_bias_as_int32": optional_bool_to_int(self.use_int64_bias_as_int32),
+            "qualcomm_enable_weight_sharing": optional_bool_to_int(self.enable_weight_sharing),
+            "qualcomm_use_conv_hmx": optional_bool_to_int(self.use_conv_hmx),
+            "qualcomm_use_fold_relu": optional_bool_to_int(self.use_fold_relu),
+            "qualcomm_profiling": optional_enum_to_int(self.profiling),
+            "qualcomm_has_dump_tensor_ids": self.dump_tensor_ids is not None,
+            "qualcomm_dump_tensor_ids": list(self.dump_tensor_ids or []),
+            "qualcomm_ir_json_dir": self.ir_json_dir,
+            "qualcomm_dlc_dir": self.dlc_dir,
+            "qualcomm_vtcm_size": -1 if self.vtcm_size is None else self.vtcm_size,
+            "qualcomm_num_hvx_threads": -1 if self.num_hvx_threads is None else self.num_hvx_threads,
+            "qualcomm_optimization_level": optional_enum_to_int(self.optimization_level),
+            "qualcomm_graph_priority": optional_enum_to_int(self.graph_priority),
+            "qualcomm_backend": optional_enum_to_int(self.backend),
+            "qualcomm_saver_output_dir": self.saver_output_dir,
+            "qualcomm_graph_io_tensor_mem_type": optional_enum_to_int(self.graph_io_tensor_mem_type),
+        }

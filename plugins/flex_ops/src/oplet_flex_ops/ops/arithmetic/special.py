@@ -10,7 +10,7 @@ from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import bessel, error_functions, gamma
 from oplet_flex_ops.numerics.elementwise import IN_DOUBLE, in_parts, special
-from oplet_flex_ops.numerics.incomplete_beta import betainc
+from oplet_flex_ops.numerics.gamma import betainc
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import FLOATS, WIDE_FLOATS, WITH_HALF
 
