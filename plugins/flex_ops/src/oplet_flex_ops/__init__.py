@@ -184,14 +184,15 @@ OPS: dict[str, dict[str, str]] = {
     },
     "tensor_list": {
         "concat": "TensorListConcat TensorListConcatV2",
-        "concat_lists": "TensorListConcatLists",
-        "ends": "TensorListPopBack TensorListPushBack TensorListPushBackBatch",
-        "items": "TensorListGetItem TensorListSetItem",
-        "making": "EmptyTensorList TensorListFromTensor TensorListReserve",
+        "elements": (
+            "TensorListGather TensorListGetItem TensorListPopBack TensorListPushBack TensorListPushBackBatch TensorListSetItem "
+            "TensorListStack"
+        ),
+        "lists": (
+            "EmptyTensorList TensorListConcatLists TensorListElementShape TensorListFromTensor TensorListLength "
+            "TensorListReserve TensorListResize TensorListSplit"
+        ),
         "scatter": "TensorListScatter TensorListScatterIntoExistingList TensorListScatterV2",
-        "sizes": "TensorListElementShape TensorListLength TensorListResize",
-        "split": "TensorListSplit",
-        "stacking": "TensorListGather TensorListStack",
     },
     "volumes": {
         "convolution": "Conv3D Conv3DBackpropFilterV2 Conv3DBackpropInputV2",

@@ -56,8 +56,7 @@ _search("ARG_MIN", False)
 
 
 @translates("TOPK_V2", newest=3, inputs=(2, 2), outputs=2, types=(TensorType.FLOAT32, TensorType.INT32), constants=(1,))
-def topk_v2(trace: Trace, node: Node, x: Any, _: Any) -> Any:
-    """Return the outputs of TOPK_V2 as traced jax values."""
+def _topk_v2(trace: Trace, node: Node, x: Any, _: Any) -> Any:
     values, places = lax.top_k(x, integers(node.inputs[1])[0])
     return values, places.astype(node.outputs[1].dtype)
 
@@ -67,14 +66,12 @@ def _refuses_scalar(node: Node) -> str:
 
 
 @translates("SOFTMAX", newest=4, refuses=_refuses_scalar, real=True, scaled=EIGHT_BITS)
-def softmax(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of SOFTMAX as traced jax values."""
+def _softmax(trace: Trace, node: Node, x: Any) -> Any:
     return jax.nn.softmax(x * x.dtype.type(node.options(SoftmaxOptions).beta), axis=-1)
 
 
 @translates("LOG_SOFTMAX", newest=2, refuses=_refuses_scalar, real=True, scaled=EIGHT_BITS)
-def log_softmax(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of LOG_SOFTMAX as traced jax values."""
+def _log_softmax(trace: Trace, node: Node, x: Any) -> Any:
     return jax.nn.log_softmax(x, axis=-1)
 
 
@@ -83,15 +80,13 @@ def _refuses_norm(node: Node) -> str:
 
 
 @translates("L2_NORMALIZATION", newest=2, refuses=_refuses_norm)
-def l2_normalization(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of L2_NORMALIZATION as traced jax values."""
+def _l2_normalization(trace: Trace, node: Node, x: Any) -> Any:
     root = jnp.sqrt(jnp.sum(x * x, axis=-1, keepdims=True))
     return activated(x / jnp.maximum(root, x.dtype.type(1e-6)), node, L2NormOptions)
 
 
 @translates("CUMSUM", inputs=(2, 2), types=NUMBERS, constants=(1,))
-def cumsum(trace: Trace, node: Node, x: Any, _: Any) -> Any:
-    """Return the outputs of CUMSUM as traced jax values."""
+def _cumsum(trace: Trace, node: Node, x: Any, _: Any) -> Any:
     options, axis = node.options(CumsumOptions), axes_of(integers(node.inputs[1]), x.ndim)[0]
     total = lax.cumsum(x, axis, reverse=options.reverse)
     if not options.exclusive:

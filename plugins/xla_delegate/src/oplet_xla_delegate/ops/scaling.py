@@ -19,8 +19,7 @@ def _refuses_dequantize(node: Node) -> str:
 
 
 @translates("DEQUANTIZE", newest=6, types=_TYPES, moves=True, refuses=_refuses_dequantize)
-def dequantize(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of DEQUANTIZE as traced jax values."""
+def _dequantize(trace: Trace, node: Node, x: Any) -> Any:
     return dequantized(x, node.inputs[0])
 
 
