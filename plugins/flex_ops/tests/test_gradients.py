@@ -237,5 +237,5 @@ def test_what_tensorflow_refuses_is_refused_with_a_sentence(refused: Case, sente
 def test_every_operator_of_the_family_is_compared() -> None:
     compared = {each.op for cases in (*GROUPS, norm_cases) for each in cases()}
     stateful = ops_of("gradients", "variables", "optimizers")
-    layers = ops_of("arithmetic", "convolution", "pooling", "normalization")
+    layers = {"Conv2D", "DepthwiseConv2dNative", *ops_of("arithmetic", "pooling", "normalization")}
     assert compared - {"LRN"} == (ops_of("gradients") - stateful) | layers

@@ -13,27 +13,23 @@ OPLET_API = "1"
 #: The operators by family and module. In its module an operator is the constant of its name in capitals. All are of version 1.
 OPS: dict[str, dict[str, str]] = {
     "arithmetic": {
-        "activations": "Elu LeakyRelu Relu Relu6 Selu Softplus Softsign",
         "binary": (
             "Add AddV2 Atan2 BitwiseAnd BitwiseOr BitwiseXor Div DivNoNan FloorDiv FloorMod LeftShift Maximum Minimum Mod Mul "
             "MulNoNan NextAfter Pow RealDiv RightShift SquaredDifference Sub TruncateDiv TruncateMod Xdivy Xlog1py Xlogy"
         ),
         "comparison": "ApproximateEqual Equal Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr NotEqual",
-        "convolution": "Conv2D DepthwiseConv2dNative",
         "normalization": "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3",
         "pooling": "AvgPool MaxPool MaxPoolV2",
-        "products": "BatchMatMul BatchMatMulV2 BatchMatMulV3 BiasAdd BiasAddV1 MatMul",
-        "reductions": "All Any ArgMax ArgMin Cumprod Cumsum CumulativeLogsumexp EuclideanNorm L2Loss Max Mean Min Prod Sum",
+        "products": "BatchMatMul BatchMatMulV2 BatchMatMulV3 BiasAdd BiasAddV1 Conv2D DepthwiseConv2dNative MatMul",
+        "reductions": ("All Any ArgMax ArgMin Cumprod Cumsum CumulativeLogsumexp EuclideanNorm L2Loss Max Mean Min Prod Sum"),
         "selection": "AddN Cast ClipByValue",
         "softmax": "LRN LogSoftmax Softmax",
-        "special": (
-            "BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1 "
-            "Betainc Dawsn Digamma Erf Erfc Erfinv Expint FresnelCos FresnelSin Igamma Igammac Lgamma Ndtri Polygamma Spence "
-            "Zeta"
-        ),
         "unary": (
-            "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Exp Expm1 Floor Inv Invert IsFinite IsInf IsNan Log Log1p "
-            "LogicalNot Neg PopulationCount Reciprocal Rint Round Rsqrt Sigmoid Sign Sin Sinh Sqrt Square Tan Tanh"
+            "Abs Acos Acosh Asin Asinh Atan Atanh BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e "
+            "BesselK1 BesselK1e BesselY0 BesselY1 Betainc Ceil Cos Cosh Dawsn Digamma Elu Erf Erfc Erfinv Exp Expint Expm1 "
+            "Floor FresnelCos FresnelSin Igamma Igammac Inv Invert IsFinite IsInf IsNan LeakyRelu Lgamma Log Log1p LogicalNot "
+            "Ndtri Neg Polygamma PopulationCount Reciprocal Relu Relu6 Rint Round Rsqrt Selu Sigmoid Sign Sin Sinh Softplus "
+            "Softsign Spence Sqrt Square Tan Tanh Zeta"
         ),
     },
     "arrays": {
@@ -69,9 +65,8 @@ OPS: dict[str, dict[str, str]] = {
         ),
         "layers": (
             "BiasAddGrad Conv2DBackpropFilter Conv2DBackpropInput DepthwiseConv2dNativeBackpropFilter "
-            "DepthwiseConv2dNativeBackpropInput"
+            "DepthwiseConv2dNativeBackpropInput SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits"
         ),
-        "losses": "SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits",
         "normalization": "FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3 LRNGrad",
         "optimizers": (
             "ResourceApplyAdaMax ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradV2 ResourceApplyAdam "
@@ -88,10 +83,9 @@ OPS: dict[str, dict[str, str]] = {
         ),
     },
     "images": {
-        "colours": "AdjustContrastv2 AdjustHue AdjustSaturation HSVToRGB RGBToHSV",
+        "colours": "AdjustContrastv2 AdjustHue AdjustSaturation DrawBoundingBoxes DrawBoundingBoxesV2 HSVToRGB RGBToHSV",
         "combined_suppression": "CombinedNonMaxSuppression",
         "crops": "CropAndResize ExtractGlimpse ExtractGlimpseV2",
-        "drawing": "DrawBoundingBoxes DrawBoundingBoxesV2",
         "files": "DecodeAndCropJpeg DecodeBmp DecodeGif DecodeImage DecodeJpeg DecodePng EncodeJpeg EncodePng",
         "patches": "ExtractImagePatches ExtractVolumePatches",
         "projective": "ImageProjectiveTransformV2 ImageProjectiveTransformV3",
@@ -121,13 +115,10 @@ OPS: dict[str, dict[str, str]] = {
         ),
     },
     "lookup": {
-        "making": (
-            "AnonymousHashTable AnonymousMutableDenseHashTable AnonymousMutableHashTable AnonymousMutableHashTableOfTensors "
-            "HashTableV2 MutableDenseHashTableV2 MutableHashTableOfTensorsV2 MutableHashTableV2"
-        ),
         "tables": (
-            "InitializeTableV2 LookupTableExportV2 LookupTableFindV2 LookupTableImportV2 LookupTableInsertV2 "
-            "LookupTableRemoveV2 LookupTableSizeV2"
+            "AnonymousHashTable AnonymousMutableDenseHashTable AnonymousMutableHashTable AnonymousMutableHashTableOfTensors "
+            "HashTableV2 InitializeTableV2 LookupTableExportV2 LookupTableFindV2 LookupTableImportV2 LookupTableInsertV2 "
+            "LookupTableRemoveV2 LookupTableSizeV2 MutableDenseHashTableV2 MutableHashTableOfTensorsV2 MutableHashTableV2"
         ),
     },
     "ragged": {
@@ -163,40 +154,38 @@ OPS: dict[str, dict[str, str]] = {
         ),
         "counting": ("DenseCountSparseOutput RaggedBincount RaggedCountSparseOutput SparseBincount SparseCountSparseOutput"),
         "layout": "SparseConcat SparseFillEmptyRows SparseReorder SparseReshape SparseSlice SparseSplit SparseToDense",
-        "reductions": "SparseReduceMax SparseReduceMaxSparse SparseReduceSum SparseReduceSumSparse SparseSoftmax",
-        "segments": (
-            "SparseSegmentMean SparseSegmentMeanWithNumSegments SparseSegmentSqrtN SparseSegmentSqrtNWithNumSegments "
-            "SparseSegmentSum SparseSegmentSumWithNumSegments"
+        "reductions": (
+            "SparseReduceMax SparseReduceMaxSparse SparseReduceSum SparseReduceSumSparse SparseSegmentMean "
+            "SparseSegmentMeanWithNumSegments SparseSegmentSqrtN SparseSegmentSqrtNWithNumSegments SparseSegmentSum "
+            "SparseSegmentSumWithNumSegments SparseSoftmax"
         ),
     },
     "strings": {
-        "as_string": "AsString",
         "decode_raw": "DecodePaddedRaw DecodeRaw",
-        "hash_buckets": "StringToHashBucket StringToHashBucketFast StringToHashBucketStrong",
         "joins": "ReduceJoin StringJoin UnsortedSegmentJoin",
         "regex": "RegexFullMatch RegexReplace StaticRegexFullMatch StaticRegexReplace",
-        "single": "DecodeBase64 EncodeBase64 StringLength StringLower StringStrip StringUpper",
+        "single": (
+            "AsString DecodeBase64 EncodeBase64 StringLength StringLower StringStrip StringToHashBucket "
+            "StringToHashBucketFast StringToHashBucketStrong StringToNumber StringUpper"
+        ),
         "split": "StringSplit StringSplitV2",
         "string_ngrams": "StringNGrams",
-        "string_to_number": "StringToNumber",
         "substr": "Substr",
         "unicode": "UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode UnicodeTranscode",
     },
     "tensor_list": {
-        "concat": "TensorListConcat TensorListConcatV2",
         "elements": (
-            "TensorListGather TensorListGetItem TensorListPopBack TensorListPushBack TensorListPushBackBatch TensorListSetItem "
-            "TensorListStack"
+            "TensorListGather TensorListGetItem TensorListPopBack TensorListPushBack TensorListPushBackBatch "
+            "TensorListSetItem TensorListStack"
         ),
         "lists": (
-            "EmptyTensorList TensorListConcatLists TensorListElementShape TensorListFromTensor TensorListLength "
-            "TensorListReserve TensorListResize TensorListSplit"
+            "EmptyTensorList TensorListConcat TensorListConcatLists TensorListConcatV2 TensorListElementShape "
+            "TensorListFromTensor TensorListLength TensorListReserve TensorListResize TensorListSplit"
         ),
         "scatter": "TensorListScatter TensorListScatterIntoExistingList TensorListScatterV2",
     },
     "volumes": {
-        "convolution": "Conv3D Conv3DBackpropFilterV2 Conv3DBackpropInputV2",
-        "dilation": "Dilation2D",
+        "convolution": "Conv3D Conv3DBackpropFilterV2 Conv3DBackpropInputV2 Dilation2D",
         "pooling": "AvgPool3D AvgPool3DGrad MaxPool3D MaxPool3DGrad MaxPoolWithArgmax",
     },
 }

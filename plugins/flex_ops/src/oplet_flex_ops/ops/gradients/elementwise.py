@@ -18,7 +18,7 @@ from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, REAL
-from oplet_flex_ops.ops.arithmetic.activations import SELU_ALPHA, SELU_SCALE
+from oplet_flex_ops.ops.arithmetic.unary import SELU_ALPHA, SELU_SCALE
 
 _ANALYTIC = (*FLOATS, *COMPLEX)
 

@@ -16,7 +16,7 @@ from oplet import Registration, TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, reserve
-from oplet_flex_ops.ops.ragged.splits import ensure_splits, row_numbers_of
+from oplet_flex_ops.ops.ragged.ranges import ensure_splits, row_numbers_of
 from oplet_flex_ops.signature import Signature
 
 _KINDS = (b"FIRST_DIM_SIZE", b"VALUE_ROWIDS", b"ROW_SPLITS")

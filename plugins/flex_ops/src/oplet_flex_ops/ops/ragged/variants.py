@@ -14,7 +14,7 @@ from oplet.kernels.arrays import Array
 from oplet.kernels.limits import kept_copy, listed, paced
 from oplet_flex_ops.attributes import TYPES, Attributes
 from oplet_flex_ops.kernel import computed
-from oplet_flex_ops.ops.ragged.splits import ensure_splits
+from oplet_flex_ops.ops.ragged.ranges import ensure_splits
 from oplet_flex_ops.signature import Signature
 
 __all__ = ["Ragged"]
