@@ -71,7 +71,7 @@ def select(
 
     targets = [path for path in (output, lock, requirements) if path is not None]
     if targets:
-        from oplet_build.selection.generated_files import check_generated
+        from oplet_build.selection.resolver_code import check_generated
 
         for path in targets:
             check_generated(path)
@@ -82,9 +82,9 @@ def select(
     opened = [Model.open(path) for path in models or ()]
     if check is not None:
         raise typer.Exit(_check(check, opened, all_codes, plugins, prefer, json))
-    from oplet_build.selection.generated_files import write_generated
     from oplet_build.selection.needs import SelectionError, needs_of
     from oplet_build.selection.providers import find_providers
+    from oplet_build.selection.resolver_code import write_generated
 
     try:
         needs = needs_of(opened, ops=op or (), all_codes=all_codes)

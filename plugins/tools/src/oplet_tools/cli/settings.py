@@ -164,7 +164,7 @@ class Settings:
 
         plugins = PluginManager().without(self.blocked, "-p no:")
         if libraries:
-            from oplet_tools.running.op_libraries import parse_op_library
+            from oplet_tools.running.delegates import parse_op_library
 
             for text in libraries:
                 plugins.add_op_library(*parse_op_library(text))

@@ -1,4 +1,7 @@
-"""`oplet new-op`: write a package that provides an op."""
+"""`oplet new-op`: write a package that provides an op.
+
+`oplet new-delegate`: write a package that provides a delegate.
+"""
 
 from __future__ import annotations
 
@@ -59,3 +62,19 @@ def print_next_steps(folder: Path, *needs: str) -> None:
         printer.line()
     first = install_first("oplet-testing", *needs)
     printer.line(f'{first}cd {folder} && pip install -e ".[test]" && pytest', "bold")
+
+
+def new_delegate(
+    context: typer.Context,
+    name: Annotated[str, argument(metavar="NAME", help="The delegate's name.")],
+    directory: Directory = None,
+    package: Package = None,
+    license: License = "Apache-2.0",
+    debug: Debug = False,
+) -> None:
+    """Write a package that brings a delegate, with tests that pass at once."""
+    settings_of(context, None, debug)
+    from oplet.toolkit import BUILTIN_OPS
+    from oplet_tools.scaffolding.scaffold import new_delegate
+
+    print_next_steps(new_delegate(name, directory, license=license, package=package), BUILTIN_OPS)
