@@ -36,16 +36,16 @@ OPS: dict[str, str] = {
     "TFText>RoundRobinGenerateMasks": "round_robin:MASKS",
     "TFText>RoundRobinTrim": "round_robin:TRIM",
     "TFText>Utf8Binarize": "utf8_binarize",
-    "TFText>WhitespaceTokenizeWithOffsetsV2": "whitespace_tokenize_with_offsets_v2",
+    "TFText>WhitespaceTokenizeWithOffsetsV2": "white_space:WITH_OFFSETS",
     "UnicodeDecode": "unicode:DECODE",
     "UnicodeDecodeWithOffsets": "unicode:DECODE",
     "UnicodeEncode": "unicode:ENCODE",
     "UnicodeScript": "unicode:SCRIPT",
-    "UnicodeScriptTokenizeWithOffsets": "code_point_tokenizers",
+    "UnicodeScriptTokenizeWithOffsets": "white_space:CODE_POINTS",
     "UnicodeTranscode": "unicode:TRANSCODE",
-    "WhitespaceTokenizeWithOffsets": "code_point_tokenizers",
+    "WhitespaceTokenizeWithOffsets": "white_space:CODE_POINTS",
     "tftext:Ngrams": "ngrams_string_join",
-    "tftext:WhitespaceTokenizer": "whitespace_tokenizer",
+    "tftext:WhitespaceTokenizer": "white_space:WORDS",
 }
 
 #: Those that converters also write as TensorFlow's own, as "Flex" and the name, with a NodeDef: all but what is no operator of

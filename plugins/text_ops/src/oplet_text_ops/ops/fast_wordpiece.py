@@ -20,12 +20,11 @@ from oplet import Context, Node, Registration, TensorType, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
 from oplet.kernels.strings import StringMeter
-from oplet_text_ops.batches import parts
 from oplet_text_ops.models.longest_match import cut_all
 from oplet_text_ops.models.pieces import Columns, Detokenizer, WordCache, joined_columns
 from oplet_text_ops.models.wordpiece import WordpieceModel
 from oplet_text_ops.models.words import WhiteSpace
-from oplet_text_ops.nodes import ensure_row_splits, give, give_all, table_of
+from oplet_text_ops.nodes import ensure_row_splits, give, give_all, parts, table_of
 from oplet_text_ops.texts.code_points import white_space_bits
 from oplet_text_ops.texts.utf8 import Joined
 

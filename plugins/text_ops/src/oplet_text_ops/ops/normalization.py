@@ -14,8 +14,7 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet_text_ops.attributes import options_of
-from oplet_text_ops.batches import each_text
-from oplet_text_ops.nodes import string_vector
+from oplet_text_ops.nodes import each_text, string_vector
 from oplet_text_ops.texts.normalization import FORMS, case_fold, normalize
 
 

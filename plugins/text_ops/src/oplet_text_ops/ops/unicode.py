@@ -20,8 +20,7 @@ from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
 from oplet.kernels.strings import STRING, StringMeter
 from oplet_text_ops.attributes import options_of
-from oplet_text_ops.batches import parts
-from oplet_text_ops.nodes import ensure_row_splits, give, give_all, string_vector
+from oplet_text_ops.nodes import ensure_row_splits, give, give_all, parts, string_vector
 from oplet_text_ops.texts.code_points import scripts_of
 from oplet_text_ops.texts.encodings import Decoded, Errors, decoder, encoder, read_errors
 

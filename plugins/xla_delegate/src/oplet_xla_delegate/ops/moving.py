@@ -23,9 +23,8 @@ from oplet.schema.options import (
     UnpackOptions,
 )
 from oplet_xla_delegate.activations import activated, refuses_activation
-from oplet_xla_delegate.parameters import axes_of, integers
 from oplet_xla_delegate.tracing import Trace, inside
-from oplet_xla_delegate.translators import FLOATS, MOVED, translates
+from oplet_xla_delegate.translators import FLOATS, MOVED, axes_of, integers, translates
 
 
 @translates("RESHAPE", newest=2, inputs=(1, 2), types=MOVED, moves=True, constants=(1,), optional=(1,))

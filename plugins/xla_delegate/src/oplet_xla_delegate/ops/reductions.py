@@ -1,4 +1,7 @@
-"""Reductions, searches, sorts and sums along axes."""
+"""Reductions, searches, sorts and sums along axes.
+
+QUANTIZE and DEQUANTIZE: from real numbers to integers that stand for them, and back.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,9 @@ from jax import lax
 from oplet import Node, TensorType
 from oplet.schema.options import CumsumOptions, L2NormOptions, ReducerOptions, SoftmaxOptions
 from oplet_xla_delegate.activations import activated, refuses_activation
-from oplet_xla_delegate.parameters import axes_of, integers
-from oplet_xla_delegate.quantization import EIGHT_BITS
+from oplet_xla_delegate.quantization import EIGHT_BITS, QUANTIZED, dequantized, one_scale
 from oplet_xla_delegate.tracing import Trace
-from oplet_xla_delegate.translators import FLOATS, MOVED, NUMBERS, translates
+from oplet_xla_delegate.translators import FLOATS, MOVED, NUMBERS, axes_of, integers, translates
 
 
 def _reduction(name: str, compute: Any, types: Any, *, real: bool = False) -> None:
@@ -93,3 +95,29 @@ def _cumsum(trace: Trace, node: Node, x: Any, _: Any) -> Any:
         return total
     edge = (-1, 1, 0) if options.reverse else (1, -1, 0)
     return lax.pad(total, jnp.zeros((), x.dtype), [edge if at == axis else (0, 0, 0) for at in range(x.ndim)])
+
+
+_TYPES = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, *QUANTIZED)
+
+
+def _refuses_dequantize(node: Node) -> str:
+    data, out = node.inputs[0], node.outputs[0]
+    fits = out.type is TensorType.FLOAT32 and (data.type in FLOATS[1:3] or one_scale(data))
+    return "" if fits else f"it is to make {out} of {data}"
+
+
+@translates("DEQUANTIZE", newest=6, types=_TYPES, moves=True, refuses=_refuses_dequantize)
+def _dequantize(trace: Trace, node: Node, x: Any) -> Any:
+    return dequantized(x, node.inputs[0])
+
+
+def _refuses_quantize(node: Node) -> str:
+    data, out = node.inputs[0], node.outputs[0]
+    fits = one_scale(out) and (data.type is TensorType.FLOAT32 or one_scale(data))
+    return "" if fits else f"it is to make {out} of {data}"
+
+
+@translates("QUANTIZE", newest=4, types=_TYPES, scaled=_TYPES, real=True, refuses=_refuses_quantize)
+def quantize(trace: Trace, node: Node, x: Any) -> Any:
+    """Return the outputs of QUANTIZE as traced jax values: real numbers, which the trace quantizes like all quantized outputs."""
+    return x
