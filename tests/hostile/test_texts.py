@@ -110,7 +110,10 @@ def test_every_operator_that_makes_strings_has_a_case() -> None:
     makers = {name for name, registration in known.items() if registration.partition(":")[0] in about}
     numbers = {"FlexStringLength", "FlexRegexFullMatch", "FlexStaticRegexFullMatch", "FlexDecodeRaw", "FlexDecodePaddedRaw", "FlexUnicodeDecode", "FlexUnicodeDecodeWithOffsets"}  # fmt: skip
     numbers |= {"FlexStringToHashBucket", "FlexStringToHashBucketFast", "FlexStringToHashBucketStrong", "FlexStringToNumber"}
-    for name in ("UnicodeDecode", "UnicodeDecodeWithOffsets", "UnicodeScript", "SentencepieceOp", "TFText>ByteSplitWithOffsets"):
+    for name in (
+        "UnicodeDecode", "UnicodeDecodeWithOffsets", "UnicodeScript", "SentencepieceOp", "TFText>ByteSplitWithOffsets",
+        "UnicodeScriptTokenizeWithOffsets", "WhitespaceTokenizeWithOffsets",
+    ):  # fmt: skip
         numbers |= {name, f"Flex{name}"}
     same = {name for name in makers if known[name].startswith("oplet_flex_ops") and not name.startswith("Flex")}  # another name
     covered = {known[name] for name in CASES if name in known}
