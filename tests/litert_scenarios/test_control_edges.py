@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from oplet.errors import DelegateError
 from oplet.model.control_dependencies import CONTROL_DEPENDENCIES, decode_control_dependencies
-from oplet_tools.rewriting.control_dependencies import encode_control_dependencies
+from oplet_tools.rewriting.stripping import encode_control_dependencies
 
 from .models import Fake, diamond, opened, plan, scenario
 

@@ -35,7 +35,7 @@ from oplet.schema.tables import Metadata
 from oplet_testing import WrappingDelegate
 from oplet_testing.graphs import Graph, Op, graph_model
 from oplet_testing.one_op import Spec
-from oplet_tools.rewriting.control_dependencies import encode_control_dependencies
+from oplet_tools.rewriting.stripping import encode_control_dependencies
 
 X = Spec("float32", [2], signature=[-1])
 TWO = np.array(2, np.float32)

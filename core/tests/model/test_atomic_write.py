@@ -16,8 +16,8 @@ from oplet.model.files import atomic_write as module
 from oplet.model.files.atomic_write import atomic_write, check_target, write_atomically
 from oplet.model.files.external import write_file
 from oplet.model.model import Model
-from oplet_build.building.packing.archive import write_archive
-from oplet_build.selection.generated_files import write_generated
+from oplet_build.building.packing.payload import write_archive
+from oplet_build.selection.resolver_code import write_generated
 from oplet_testing import Spec, one_op_model
 from oplet_tools.benchmarking.trace import write_trace
 from oplet_tools.running.outputs import save_outputs

@@ -11,8 +11,8 @@ import pytest
 
 from oplet import PluginManager
 from oplet_build.building.build_wheel import build_wheel
+from oplet_build.building.distributions import find_package
 from oplet_build.building.error import BuildError
-from oplet_build.building.packages import find_package
 from oplet_testing import one_op_model
 from oplet_testing.distributions import fake_distribution
 from oplet_testing.one_op import Spec

@@ -21,8 +21,7 @@ from oplet import BuiltinOperator, Interpreter, Model, ModelBuilder, PluginManag
 from oplet.errors import OpNotFoundError, PrepareError, UnresolvedOpError
 from oplet.plugins.manager import default_manager
 from oplet_build.selection.check import check_installed, check_models
-from oplet_build.selection.fingerprint import installed
-from oplet_build.selection.lock import Lock, LockError, lock_of, requirements
+from oplet_build.selection.lock import Lock, LockError, installed, lock_of, requirements
 from oplet_build.selection.needs import SelectionError, needs_of
 from oplet_build.selection.providers import MissingOpsError, find_providers, kernel_path
 from oplet_build.selection.resolver_code import resolver_code

@@ -27,8 +27,8 @@ from oplet_build.building.build_wheel import build_wheel
 from oplet_build.building.cutting.dependencies import DependencyClosure
 from oplet_build.building.cutting.import_rewriting import rewrite_imports
 from oplet_build.building.cutting.tree_shaking import shaken_source
+from oplet_build.building.distributions import Package, find_package
 from oplet_build.building.error import BuildError
-from oplet_build.building.packages import Package, find_package
 from oplet_build.selection.needs import Use
 from oplet_testing import one_op_model
 from oplet_testing.one_op import Spec

@@ -11,7 +11,7 @@ from plugins.coral_ops.tests.persons import decoder, maps_of, nonsense, person, 
 
 from oplet import Limits
 from oplet.errors import DeadlineError, LimitError
-from oplet_coral_ops.queue import ScoreQueue
+from oplet_coral_ops.poses import ScoreQueue
 from oplet_testing import OpContract
 
 PERSONS = [person(40, 60, 40), person(60, 200, 50), person(30, 330, 35)]

@@ -131,7 +131,7 @@ def test_a_variable_stays_from_one_invoke_to_the_next_and_is_no_other_interprete
 
 
 def test_the_variables_of_an_interpreter_end_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from oplet_flex_delegate.container import Container
+    from oplet_flex_delegate.kernel import Container
 
     kept: list[Any] = []
     monkeypatch.setattr(Container, "keep", lambda self, key, handle: (kept.append(handle), self._handles.update({key: handle})))

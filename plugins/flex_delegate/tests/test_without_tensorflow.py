@@ -13,8 +13,8 @@ from oplet import Interpreter, TensorType, load_delegate
 from oplet.errors import DelegateLoadError, UnresolvedOpError
 from oplet_flex_delegate import library
 from oplet_flex_delegate.guards.dangers import never
-from oplet_flex_delegate.guards.images import image_bytes
 from oplet_flex_delegate.guards.served import SERVED
+from oplet_flex_delegate.guards.text_sizes import image_bytes
 
 
 def refusal(content: bytes) -> str:

@@ -14,7 +14,7 @@ from plugins.flex_ops.tests.oracle import tensorflow_results
 
 from oplet import MutableOpResolver, TensorType
 from oplet.errors import OpletError
-from oplet_flex_ops import UNPREFIXED, register_ops
+from oplet_flex_ops import OPS, UNPREFIXED, register_ops
 from oplet_testing import Spec, one_op_model, run_op
 
 Arrays = list[NDArray[Any]]
@@ -53,6 +53,11 @@ def resolver() -> MutableOpResolver:
 
 
 _RESOLVER = resolver()
+
+
+def ops_of(family: str, *modules: str) -> set[str]:
+    """The operators of a family, or of some of its modules."""
+    return {op for module, ops in OPS[family].items() if not modules or module in modules for op in ops.split()}
 
 
 def type_of(array: NDArray[Any]) -> TensorType:
@@ -151,4 +156,4 @@ def refuses(case: Case, outputs: Sequence[TensorType]) -> str:
     return str(refused.value)
 
 
-__all__ = ["UNPREFIXED", "Case", "apart", "check_all", "model_of", "refuses", "resolver", "run_case", "type_of"]
+__all__ = ["UNPREFIXED", "Case", "apart", "check_all", "model_of", "ops_of", "refuses", "resolver", "run_case", "type_of"]

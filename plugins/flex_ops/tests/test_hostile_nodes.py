@@ -24,7 +24,7 @@ from oplet_testing import Spec, invoke, one_op_model
 Array = NDArray[Any]
 
 #: All operators of the package, in an order that does not change.
-NAMES = sorted(op for ops in OPS.values() for op in ops)
+NAMES = sorted(op for modules in OPS.values() for ops in modules.values() for op in ops.split())
 #: What a run may take. Outputs of thousands of times the inputs' size are refused by it.
 LIMITS = Limits(max_arena_bytes=64 << 20, max_tensor_bytes=32 << 20, max_seconds=5.0)
 #: Seconds of the processor after which a node counts as one that hangs: the deadline of its run is far below it.
@@ -102,8 +102,8 @@ _NAMED: dict[str, list[str]] = {}
 
 def _names(op: str) -> list[str]:
     if op not in _NAMED:
-        family, module = next((family, ops[op]) for family, ops in OPS.items() if op in ops)
-        _NAMED[op] = sorted(_attributes_named(f"oplet_flex_ops.ops.{family}.{module.split(':')[0]}") | set(TYPED))
+        [home] = (f"{family}.{module}" for family, modules in OPS.items() for module, ops in modules.items() if op in ops.split())
+        _NAMED[op] = sorted(_attributes_named(f"oplet_flex_ops.ops.{home}") | set(TYPED))
     return _NAMED[op]
 
 

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from plugins.flex_ops.tests.agreement import Case, apart, check_all, model_of, refuses, resolver, run_case, type_of
+from plugins.flex_ops.tests.agreement import Case, apart, check_all, model_of, ops_of, refuses, resolver, run_case, type_of
 from plugins.flex_ops.tests.nodedefs import flex_options
 
 from oplet import Interpreter, TensorType
-from oplet_flex_ops import OPS
 from oplet_testing import invoke_steps
 
 Array = NDArray[Any]
@@ -156,4 +155,4 @@ def test_what_tensorflow_refuses_is_refused_with_a_sentence(refused: Case, sente
 
 
 def test_every_operator_of_the_family_is_compared() -> None:
-    assert set(OPS["random"]) == {case.op for cases in (stateless_cases(), stateful_cases()) for case in cases}
+    assert ops_of("random") == {case.op for cases in (stateless_cases(), stateful_cases()) for case in cases}

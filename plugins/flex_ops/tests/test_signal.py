@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from plugins.flex_ops.tests.agreement import Case, check_all, refuses
+from plugins.flex_ops.tests.agreement import Case, check_all, ops_of, refuses
 
 from oplet import TensorType
-from oplet_flex_ops import OPS
 
 Array = NDArray[Any]
 PRECISIONS = [("float32", "complex64"), ("float64", "complex128")]
@@ -116,4 +115,4 @@ def test_what_tensorflow_refuses_is_refused_with_a_sentence(refused: Case, made:
 
 
 def test_every_operator_of_the_family_is_compared() -> None:
-    assert set(OPS["signal"]) == {each.op for cases in GROUPS for each in cases()}
+    assert ops_of("signal") == {each.op for cases in GROUPS for each in cases()}

@@ -13,9 +13,9 @@ from plugins.text_ops.tests.pieces import strings
 
 from oplet.errors import LimitError
 from oplet.kernels.strings import StringMeter
-from oplet_text_ops.batches import each_text
-from oplet_text_ops.classic.normalizer import Normalizer as ClassicNormalizer
+from oplet_text_ops.classic.processor import Normalizer as ClassicNormalizer
 from oplet_text_ops.classic.unigram import Unigrams
+from oplet_text_ops.nodes import each_text
 from oplet_text_ops.sentencepiece.normalizer import Normalizer, Spaces
 from oplet_text_ops.sentencepiece.trie import PieceTrie
 from oplet_text_ops.texts.normalization import case_fold

@@ -11,7 +11,7 @@ import pytest
 from plugins.text_ops.tests.pieces import OneOp, random_texts, sentences, strings
 
 from oplet.errors import OpletError
-from oplet_text_ops.segments import fitting
+from oplet_text_ops.ops.round_robin import fitting
 from oplet_text_ops.sentences.fragments import fragments
 
 

@@ -6,21 +6,68 @@ than would pay for it, and a function would have to be made again for every shap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+import os
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from oplet import Context, DelegateKernel, DelegateParams, Node, Tensor, TensorType, charge, checkpoint
 from oplet.errors import InvokeError, LimitError, OpletError, PrepareError
-from oplet_flex_delegate.container import Container
 from oplet_flex_delegate.graph import Read, RefusedError, Shape, Source, import_nodes, shapes_of
 from oplet_flex_delegate.guards.checkpoints import CHECKPOINTS, confined
 from oplet_flex_delegate.guards.conditions import is_cut
 from oplet_flex_delegate.guards.guard import Guard, output_bytes
-from oplet_flex_delegate.library import cpu, reason_of, tensorflow
+from oplet_flex_delegate.library import cpu, executor, reason_of, tensorflow
 from oplet_flex_delegate.operation import Operation
 from oplet_flex_delegate.values import OPAQUE, TYPES, copied_nbytes, elements_of, reader
 
 __all__ = ["FlexKernel"]
+
+_KEY = ("oplet_flex_delegate", "container")
+_numbers = itertools.count()
+
+
+class Container:
+    """A container name unique to one interpreter, and the resources created under it.
+
+    All kernels of an interpreter share one container; when the last kernel leaves it, the resources are destroyed.
+
+    Attributes:
+        name: the name, for the attribute `container`.
+    """
+
+    def __init__(self) -> None:
+        self.name = f"oplet-{os.getpid()}-{next(_numbers)}"
+        self._users = 0
+        self._handles: dict[Hashable, Any] = {}
+
+    @classmethod
+    def of(cls, context: Context) -> Container:
+        """Return the container of the context's interpreter, and increment the count of its users (kernels)."""
+        found: Container = context.resources.setdefault(_KEY, cls())
+        found._users += 1
+        return found
+
+    def keep(self, key: Hashable, handle: Any) -> None:
+        """Store a resource's handle, so that it is destroyed at the end; handles with the same key refer to the same resource."""
+        self._handles[key] = handle
+
+    def leave(self, context: Context) -> None:
+        """Decrement the count of users (kernels); destroy the container's resources when none is left."""
+        self._users -= 1
+        if self._users:
+            return
+        if context.resources.get(_KEY) is self:
+            del context.resources[_KEY]
+        handles, self._handles = self._handles, {}
+        if not handles:
+            return
+        run, failures = executor(), tensorflow().errors.OpError
+        for handle in handles.values():
+            with suppress(failures):  # one that another node destroyed
+                run(b"DestroyResourceOp", 0, [handle], ("ignore_lookup_error", True))
+
 
 #: Constants of more elements say nothing about shapes, and are not copied into the graph that infers them.
 _VALUES = 1024

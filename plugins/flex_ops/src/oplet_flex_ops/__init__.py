@@ -1,6 +1,6 @@
 """TensorFlow operators that models with SELECT_TF_OPS use most, in numpy. A model names them `Flex` plus the operator's name.
 
-Each is one module of a family in `oplet_flex_ops.ops`, which is imported when a model needs it.
+Its module, of a family in `oplet_flex_ops.ops`, is imported when a model needs it.
 """
 
 from __future__ import annotations
@@ -10,306 +10,301 @@ from oplet import MutableOpResolver, hookimpl
 #: The version of oplet's plugin API that this package is written for.
 OPLET_API = "1"
 
-#: The module of each operator, by family; several small operators may share a module: "module:NAME". All are of version 1.
-# fmt: off
+#: The operators by family and module. In its module an operator is the constant of its name in capitals. All are of version 1.
 OPS: dict[str, dict[str, str]] = {
     "arithmetic": {
-        "Abs": "unary:ABS", "Acos": "unary:ACOS", "Acosh": "unary:ACOSH", "Add": "binary:ADD", "AddN": "selection:ADD_N",
-        "AddV2": "binary:ADD_V2", "All": "reductions:ALL", "Any": "reductions:ANY",
-        "ApproximateEqual": "comparison:APPROXIMATE_EQUAL", "ArgMax": "reductions:ARG_MAX", "ArgMin": "reductions:ARG_MIN",
-        "Asin": "unary:ASIN", "Asinh": "unary:ASINH", "Atan": "unary:ATAN", "Atan2": "binary:ATAN2", "Atanh": "unary:ATANH",
-        "AvgPool": "pooling:AVG_POOL", "BatchMatMul": "products:BATCH_MATMUL", "BatchMatMulV2": "products:BATCH_MATMUL_V2",
-        "BatchMatMulV3": "products:BATCH_MATMUL_V3", "BesselI0": "special:BESSEL_I0", "BesselI0e": "special:BESSEL_I0E",
-        "BesselI1": "special:BESSEL_I1", "BesselI1e": "special:BESSEL_I1E", "BesselJ0": "special:BESSEL_J0",
-        "BesselJ1": "special:BESSEL_J1", "BesselK0": "special:BESSEL_K0", "BesselK0e": "special:BESSEL_K0E",
-        "BesselK1": "special:BESSEL_K1", "BesselK1e": "special:BESSEL_K1E", "BesselY0": "special:BESSEL_Y0",
-        "BesselY1": "special:BESSEL_Y1", "Betainc": "special:BETAINC", "BiasAdd": "products:BIAS_ADD",
-        "BiasAddV1": "products:BIAS_ADD_V1", "BitwiseAnd": "binary:BITWISE_AND", "BitwiseOr": "binary:BITWISE_OR",
-        "BitwiseXor": "binary:BITWISE_XOR", "Cast": "selection:CAST", "Ceil": "unary:CEIL",
-        "ClipByValue": "selection:CLIP_BY_VALUE", "Conv2D": "convolution:CONV2D", "Cos": "unary:COS", "Cosh": "unary:COSH",
-        "Cumprod": "reductions:CUMPROD", "Cumsum": "reductions:CUMSUM",
-        "CumulativeLogsumexp": "reductions:CUMULATIVE_LOGSUMEXP", "Dawsn": "special:DAWSN",
-        "DepthwiseConv2dNative": "convolution:DEPTHWISE_CONV2D_NATIVE", "Digamma": "special:DIGAMMA", "Div": "binary:DIV",
-        "DivNoNan": "binary:DIV_NO_NAN", "Elu": "activations:ELU", "Equal": "comparison:EQUAL", "Erf": "special:ERF",
-        "Erfc": "special:ERFC", "Erfinv": "special:ERFINV", "EuclideanNorm": "reductions:EUCLIDEAN_NORM", "Exp": "unary:EXP",
-        "Expint": "special:EXPINT", "Expm1": "unary:EXPM1", "Floor": "unary:FLOOR", "FloorDiv": "binary:FLOOR_DIV",
-        "FloorMod": "binary:FLOOR_MOD", "FresnelCos": "special:FRESNEL_COS", "FresnelSin": "special:FRESNEL_SIN",
-        "FusedBatchNorm": "normalization:FUSED_BATCH_NORM", "FusedBatchNormV2": "normalization:FUSED_BATCH_NORM_V2",
-        "FusedBatchNormV3": "normalization:FUSED_BATCH_NORM_V3", "Greater": "comparison:GREATER",
-        "GreaterEqual": "comparison:GREATER_EQUAL", "Igamma": "special:IGAMMA", "Igammac": "special:IGAMMAC",
-        "Inv": "unary:INV", "Invert": "unary:INVERT", "IsFinite": "unary:IS_FINITE", "IsInf": "unary:IS_INF",
-        "IsNan": "unary:IS_NAN", "L2Loss": "reductions:L2_LOSS", "LRN": "softmax:LRN", "LeakyRelu": "activations:LEAKY_RELU",
-        "LeftShift": "binary:LEFT_SHIFT", "Less": "comparison:LESS", "LessEqual": "comparison:LESS_EQUAL",
-        "Lgamma": "special:LGAMMA", "Log": "unary:LOG", "Log1p": "unary:LOG1P", "LogSoftmax": "softmax:LOG_SOFTMAX",
-        "LogicalAnd": "comparison:LOGICAL_AND", "LogicalNot": "unary:LOGICAL_NOT", "LogicalOr": "comparison:LOGICAL_OR",
-        "MatMul": "products:MAT_MUL", "Max": "reductions:MAX", "MaxPool": "pooling:MAX_POOL",
-        "MaxPoolV2": "pooling:MAX_POOL_V2", "Maximum": "binary:MAXIMUM", "Mean": "reductions:MEAN", "Min": "reductions:MIN",
-        "Minimum": "binary:MINIMUM", "Mod": "binary:MOD", "Mul": "binary:MUL", "MulNoNan": "binary:MUL_NO_NAN",
-        "Ndtri": "special:NDTRI", "Neg": "unary:NEG", "NextAfter": "binary:NEXT_AFTER", "NotEqual": "comparison:NOT_EQUAL",
-        "Polygamma": "special:POLYGAMMA", "PopulationCount": "unary:POPULATION_COUNT", "Pow": "binary:POW",
-        "Prod": "reductions:PROD", "RealDiv": "binary:REAL_DIV", "Reciprocal": "unary:RECIPROCAL", "Relu": "activations:RELU",
-        "Relu6": "activations:RELU6", "RightShift": "binary:RIGHT_SHIFT", "Rint": "unary:RINT", "Round": "unary:ROUND",
-        "Rsqrt": "unary:RSQRT", "Selu": "activations:SELU", "Sigmoid": "unary:SIGMOID", "Sign": "unary:SIGN",
-        "Sin": "unary:SIN", "Sinh": "unary:SINH", "Softmax": "softmax:SOFTMAX", "Softplus": "activations:SOFTPLUS",
-        "Softsign": "activations:SOFTSIGN", "Spence": "special:SPENCE", "Sqrt": "unary:SQRT", "Square": "unary:SQUARE",
-        "SquaredDifference": "binary:SQUARED_DIFFERENCE", "Sub": "binary:SUB", "Sum": "reductions:SUM", "Tan": "unary:TAN",
-        "Tanh": "unary:TANH", "TruncateDiv": "binary:TRUNCATE_DIV", "TruncateMod": "binary:TRUNCATE_MOD",
-        "Xdivy": "binary:XDIVY", "Xlog1py": "binary:XLOG1PY", "Xlogy": "binary:XLOGY", "Zeta": "special:ZETA",
+        "binary": (
+            "Add AddV2 Atan2 BitwiseAnd BitwiseOr BitwiseXor Div DivNoNan FloorDiv FloorMod LeftShift Maximum Minimum Mod Mul "
+            "MulNoNan NextAfter Pow RealDiv RightShift SquaredDifference Sub TruncateDiv TruncateMod Xdivy Xlog1py Xlogy"
+        ),
+        "comparison": "ApproximateEqual Equal Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr NotEqual",
+        "normalization": "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3",
+        "pooling": "AvgPool MaxPool MaxPoolV2",
+        "products": "BatchMatMul BatchMatMulV2 BatchMatMulV3 BiasAdd BiasAddV1 Conv2D DepthwiseConv2dNative MatMul",
+        "reductions": ("All Any ArgMax ArgMin Cumprod Cumsum CumulativeLogsumexp EuclideanNorm L2Loss Max Mean Min Prod Sum"),
+        "selection": "AddN Cast ClipByValue",
+        "softmax": "LRN LogSoftmax Softmax",
+        "unary": (
+            "Abs Acos Acosh Asin Asinh Atan Atanh BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e "
+            "BesselK1 BesselK1e BesselY0 BesselY1 Betainc Ceil Cos Cosh Dawsn Digamma Elu Erf Erfc Erfinv Exp Expint Expm1 "
+            "Floor FresnelCos FresnelSin Igamma Igammac Inv Invert IsFinite IsInf IsNan LeakyRelu Lgamma Log Log1p LogicalNot "
+            "Ndtri Neg Polygamma PopulationCount Reciprocal Relu Relu6 Rint Round Rsqrt Selu Sigmoid Sign Sin Sinh Softplus "
+            "Softsign Spence Sqrt Square Tan Tanh Zeta"
+        ),
     },
     "arrays": {
-        "BatchToSpace": "blocks:BATCH_TO_SPACE", "BatchToSpaceND": "blocks:BATCH_TO_SPACE_ND",
-        "DepthToSpace": "blocks:DEPTH_TO_SPACE", "SpaceToBatch": "blocks:SPACE_TO_BATCH",
-        "SpaceToBatchND": "blocks:SPACE_TO_BATCH_ND", "SpaceToDepth": "blocks:SPACE_TO_DEPTH", "Bincount": "counting:BINCOUNT",
-        "DenseBincount": "counting:DENSE_BINCOUNT", "HistogramFixedWidth": "counting:HISTOGRAM_FIXED_WIDTH",
-        "InvertPermutation": "counting:INVERT_PERMUTATION", "ListDiff": "counting:LIST_DIFF", "Unique": "counting:UNIQUE",
-        "UniqueV2": "counting:UNIQUE_V2", "UniqueWithCounts": "counting:UNIQUE_WITH_COUNTS",
-        "UniqueWithCountsV2": "counting:UNIQUE_WITH_COUNTS_V2", "BroadcastTo": "creation:BROADCAST_TO", "Diag": "creation:DIAG",
-        "DiagPart": "creation:DIAG_PART", "Empty": "creation:EMPTY", "Fill": "creation:FILL", "LinSpace": "creation:LIN_SPACE",
-        "OneHot": "creation:ONE_HOT", "OnesLike": "creation:ONES_LIKE", "Range": "creation:RANGE",
-        "ZerosLike": "creation:ZEROS_LIKE", "Gather": "gathering:GATHER", "GatherNd": "gathering:GATHER_ND",
-        "GatherV2": "gathering:GATHER_V2", "ScatterNd": "gathering:SCATTER_ND",
-        "ScatterNdNonAliasingAdd": "gathering:SCATTER_ND_NON_ALIASING_ADD", "TensorScatterAdd": "gathering:TENSOR_SCATTER_ADD",
-        "TensorScatterMax": "gathering:TENSOR_SCATTER_MAX", "TensorScatterMin": "gathering:TENSOR_SCATTER_MIN",
-        "TensorScatterSub": "gathering:TENSOR_SCATTER_SUB", "TensorScatterUpdate": "gathering:TENSOR_SCATTER_UPDATE",
-        "Concat": "joining:CONCAT", "ConcatV2": "joining:CONCAT_V2", "Pack": "joining:PACK", "Split": "joining:SPLIT",
-        "SplitV": "joining:SPLIT_V", "Unpack": "joining:UNPACK", "ConjugateTranspose": "layout:CONJUGATE_TRANSPOSE",
-        "ExpandDims": "layout:EXPAND_DIMS", "Reshape": "layout:RESHAPE", "Reverse": "layout:REVERSE",
-        "ReverseV2": "layout:REVERSE_V2", "Roll": "layout:ROLL", "Squeeze": "layout:SQUEEZE", "Tile": "layout:TILE",
-        "Transpose": "layout:TRANSPOSE", "MirrorPad": "padding:MIRROR_PAD", "MirrorPadGrad": "padding:MIRROR_PAD_GRAD",
-        "Pad": "padding:PAD", "PadV2": "padding:PAD_V2", "Assert": "passing:ASSERT", "Bitcast": "passing:BITCAST",
-        "CheckNumerics": "passing:CHECK_NUMERICS", "CheckNumericsV2": "passing:CHECK_NUMERICS_V2",
-        "DeepCopy": "passing:DEEP_COPY", "GuaranteeConst": "passing:GUARANTEE_CONST", "Identity": "passing:IDENTITY",
-        "IdentityN": "passing:IDENTITY_N", "NoOp": "passing:NO_OP",
-        "PlaceholderWithDefault": "passing:PLACEHOLDER_WITH_DEFAULT", "PreventGradient": "passing:PREVENT_GRADIENT",
-        "Print": "passing:PRINT", "PrintV2": "passing:PRINT_V2", "Snapshot": "passing:SNAPSHOT",
-        "StopGradient": "passing:STOP_GRADIENT", "DynamicPartition": "segments:DYNAMIC_PARTITION",
-        "DynamicStitch": "segments:DYNAMIC_STITCH", "ParallelDynamicStitch": "segments:PARALLEL_DYNAMIC_STITCH",
-        "SegmentMax": "segments:SEGMENT_MAX", "SegmentMean": "segments:SEGMENT_MEAN", "SegmentMin": "segments:SEGMENT_MIN",
-        "SegmentProd": "segments:SEGMENT_PROD", "SegmentSum": "segments:SEGMENT_SUM",
-        "UnsortedSegmentMax": "segments:UNSORTED_SEGMENT_MAX", "UnsortedSegmentMin": "segments:UNSORTED_SEGMENT_MIN",
-        "UnsortedSegmentProd": "segments:UNSORTED_SEGMENT_PROD", "UnsortedSegmentSum": "segments:UNSORTED_SEGMENT_SUM",
-        "Bucketize": "selection:BUCKETIZE", "InTopK": "selection:IN_TOP_K", "InTopKV2": "selection:IN_TOP_K_V2",
-        "LowerBound": "selection:LOWER_BOUND", "NthElement": "selection:NTH_ELEMENT", "Select": "selection:SELECT",
-        "SelectV2": "selection:SELECT_V2", "TopKV2": "selection:TOP_K_V2", "UpperBound": "selection:UPPER_BOUND",
-        "Where": "selection:WHERE", "BroadcastArgs": "shapes:BROADCAST_ARGS",
-        "BroadcastGradientArgs": "shapes:BROADCAST_GRADIENT_ARGS", "ConcatOffset": "shapes:CONCAT_OFFSET",
-        "EnsureShape": "shapes:ENSURE_SHAPE", "Rank": "shapes:RANK", "Shape": "shapes:SHAPE", "ShapeN": "shapes:SHAPE_N",
-        "Size": "shapes:SIZE", "Slice": "slicing:SLICE", "StridedSlice": "slicing:STRIDED_SLICE",
-        "StridedSliceGrad": "slicing:STRIDED_SLICE_GRAD", "TensorStridedSliceUpdate": "slicing:TENSOR_STRIDED_SLICE_UPDATE",
+        "blocks": "BatchToSpace BatchToSpaceND DepthToSpace SpaceToBatch SpaceToBatchND SpaceToDepth",
+        "counting": (
+            "Bincount DenseBincount HistogramFixedWidth InvertPermutation ListDiff Unique UniqueV2 UniqueWithCounts "
+            "UniqueWithCountsV2"
+        ),
+        "creation": "BroadcastTo Diag DiagPart Empty Fill LinSpace OneHot OnesLike Range ZerosLike",
+        "gathering": (
+            "Gather GatherNd GatherV2 ScatterNd ScatterNdNonAliasingAdd TensorScatterAdd TensorScatterMax TensorScatterMin "
+            "TensorScatterSub TensorScatterUpdate"
+        ),
+        "joining": "Concat ConcatV2 Pack Split SplitV Unpack",
+        "layout": "ConjugateTranspose ExpandDims Reshape Reverse ReverseV2 Roll Squeeze Tile Transpose",
+        "padding": "MirrorPad MirrorPadGrad Pad PadV2",
+        "passing": (
+            "Assert Bitcast CheckNumerics CheckNumericsV2 DeepCopy GuaranteeConst Identity IdentityN NoOp "
+            "PlaceholderWithDefault PreventGradient Print PrintV2 Snapshot StopGradient"
+        ),
+        "segments": (
+            "DynamicPartition DynamicStitch ParallelDynamicStitch SegmentMax SegmentMean SegmentMin SegmentProd SegmentSum "
+            "UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum"
+        ),
+        "selection": "Bucketize InTopK InTopKV2 LowerBound NthElement Select SelectV2 TopKV2 UpperBound Where",
+        "shapes": "BroadcastArgs BroadcastGradientArgs ConcatOffset EnsureShape Rank Shape ShapeN Size",
+        "slicing": "Slice StridedSlice StridedSliceGrad TensorStridedSliceUpdate",
     },
     "gradients": {
-        "AssignAddVariableOp": "variables:ASSIGN_ADD_VARIABLE_OP", "AssignSubVariableOp": "variables:ASSIGN_SUB_VARIABLE_OP",
-        "AssignVariableOp": "variables:ASSIGN_VARIABLE_OP", "AvgPoolGrad": "pools:AVG_POOL_GRAD",
-        "BiasAddGrad": "layers:BIAS_ADD_GRAD", "Conv2DBackpropFilter": "layers:CONV2D_BACKPROP_FILTER",
-        "Conv2DBackpropInput": "layers:CONV2D_BACKPROP_INPUT",
-        "DepthwiseConv2dNativeBackpropFilter": "layers:DEPTHWISE_CONV2D_NATIVE_BACKPROP_FILTER",
-        "DepthwiseConv2dNativeBackpropInput": "layers:DEPTHWISE_CONV2D_NATIVE_BACKPROP_INPUT",
-        "DestroyResourceOp": "variables:DESTROY_RESOURCE_OP", "EluGrad": "elementwise:ELU_GRAD",
-        "FusedBatchNormGrad": "normalization:FUSED_BATCH_NORM_GRAD",
-        "FusedBatchNormGradV2": "normalization:FUSED_BATCH_NORM_GRAD_V2",
-        "FusedBatchNormGradV3": "normalization:FUSED_BATCH_NORM_GRAD_V3", "InvGrad": "elementwise:INV_GRAD",
-        "LRNGrad": "normalization:LRN_GRAD", "LeakyReluGrad": "elementwise:LEAKY_RELU_GRAD",
-        "MaxPoolGrad": "pools:MAX_POOL_GRAD", "MaxPoolGradV2": "pools:MAX_POOL_GRAD_V2",
-        "MaxPoolGradWithArgmax": "pools:MAX_POOL_GRAD_WITH_ARGMAX", "ReadVariableOp": "variables:READ_VARIABLE_OP",
-        "ReciprocalGrad": "elementwise:RECIPROCAL_GRAD", "Relu6Grad": "elementwise:RELU6_GRAD",
-        "ReluGrad": "elementwise:RELU_GRAD", "ResourceApplyAdaMax": "optimizers:RESOURCE_APPLY_ADA_MAX",
-        "ResourceApplyAdadelta": "optimizers:RESOURCE_APPLY_ADADELTA",
-        "ResourceApplyAdagrad": "optimizers:RESOURCE_APPLY_ADAGRAD",
-        "ResourceApplyAdagradV2": "optimizers:RESOURCE_APPLY_ADAGRAD_V2", "ResourceApplyAdam": "optimizers:RESOURCE_APPLY_ADAM",
-        "ResourceApplyAdamWithAmsgrad": "optimizers:RESOURCE_APPLY_ADAM_WITH_AMSGRAD",
-        "ResourceApplyAddSign": "optimizers:RESOURCE_APPLY_ADD_SIGN",
-        "ResourceApplyCenteredRMSProp": "optimizers:RESOURCE_APPLY_CENTERED_RMS_PROP",
-        "ResourceApplyFtrl": "optimizers:RESOURCE_APPLY_FTRL", "ResourceApplyFtrlV2": "optimizers:RESOURCE_APPLY_FTRL_V2",
-        "ResourceApplyGradientDescent": "optimizers:RESOURCE_APPLY_GRADIENT_DESCENT",
-        "ResourceApplyKerasMomentum": "optimizers:RESOURCE_APPLY_KERAS_MOMENTUM",
-        "ResourceApplyMomentum": "optimizers:RESOURCE_APPLY_MOMENTUM",
-        "ResourceApplyPowerSign": "optimizers:RESOURCE_APPLY_POWER_SIGN",
-        "ResourceApplyProximalAdagrad": "optimizers:RESOURCE_APPLY_PROXIMAL_ADAGRAD",
-        "ResourceApplyProximalGradientDescent": "optimizers:RESOURCE_APPLY_PROXIMAL_GRADIENT_DESCENT",
-        "ResourceApplyRMSProp": "optimizers:RESOURCE_APPLY_RMS_PROP", "ResourceGather": "variables:RESOURCE_GATHER",
-        "ResourceScatterAdd": "variables:RESOURCE_SCATTER_ADD", "ResourceScatterDiv": "variables:RESOURCE_SCATTER_DIV",
-        "ResourceScatterMax": "variables:RESOURCE_SCATTER_MAX", "ResourceScatterMin": "variables:RESOURCE_SCATTER_MIN",
-        "ResourceScatterMul": "variables:RESOURCE_SCATTER_MUL", "ResourceScatterSub": "variables:RESOURCE_SCATTER_SUB",
-        "ResourceScatterUpdate": "variables:RESOURCE_SCATTER_UPDATE",
-        "ResourceSparseApplyAdagradV2": "optimizers:RESOURCE_SPARSE_APPLY_ADAGRAD_V2",
-        "ResourceSparseApplyKerasMomentum": "optimizers:RESOURCE_SPARSE_APPLY_KERAS_MOMENTUM",
-        "ResourceSparseApplyMomentum": "optimizers:RESOURCE_SPARSE_APPLY_MOMENTUM", "RsqrtGrad": "elementwise:RSQRT_GRAD",
-        "SeluGrad": "elementwise:SELU_GRAD", "SigmoidGrad": "elementwise:SIGMOID_GRAD",
-        "SoftmaxCrossEntropyWithLogits": "losses:SOFTMAX_CROSS_ENTROPY_WITH_LOGITS",
-        "SoftplusGrad": "elementwise:SOFTPLUS_GRAD", "SoftsignGrad": "elementwise:SOFTSIGN_GRAD",
-        "SparseSoftmaxCrossEntropyWithLogits": "losses:SPARSE_SOFTMAX_CROSS_ENTROPY_WITH_LOGITS",
-        "SqrtGrad": "elementwise:SQRT_GRAD", "TanhGrad": "elementwise:TANH_GRAD", "VarHandleOp": "variables:VAR_HANDLE_OP",
-        "VarIsInitializedOp": "variables:VAR_IS_INITIALIZED_OP", "VariableShape": "variables:VARIABLE_SHAPE",
+        "elementwise": (
+            "EluGrad InvGrad LeakyReluGrad ReciprocalGrad Relu6Grad ReluGrad RsqrtGrad SeluGrad SigmoidGrad SoftplusGrad "
+            "SoftsignGrad SqrtGrad TanhGrad"
+        ),
+        "layers": (
+            "BiasAddGrad Conv2DBackpropFilter Conv2DBackpropInput DepthwiseConv2dNativeBackpropFilter "
+            "DepthwiseConv2dNativeBackpropInput SoftmaxCrossEntropyWithLogits SparseSoftmaxCrossEntropyWithLogits"
+        ),
+        "normalization": "FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3 LRNGrad",
+        "optimizers": (
+            "ResourceApplyAdaMax ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdagradV2 ResourceApplyAdam "
+            "ResourceApplyAdamWithAmsgrad ResourceApplyAddSign ResourceApplyCenteredRMSProp ResourceApplyFtrl "
+            "ResourceApplyFtrlV2 ResourceApplyGradientDescent ResourceApplyKerasMomentum ResourceApplyMomentum "
+            "ResourceApplyPowerSign ResourceApplyProximalAdagrad ResourceApplyProximalGradientDescent ResourceApplyRMSProp "
+            "ResourceSparseApplyAdagradV2 ResourceSparseApplyKerasMomentum ResourceSparseApplyMomentum"
+        ),
+        "pools": "AvgPoolGrad MaxPoolGrad MaxPoolGradV2 MaxPoolGradWithArgmax",
+        "variables": (
+            "AssignAddVariableOp AssignSubVariableOp AssignVariableOp DestroyResourceOp ReadVariableOp ResourceGather "
+            "ResourceScatterAdd ResourceScatterDiv ResourceScatterMax ResourceScatterMin ResourceScatterMul "
+            "ResourceScatterSub ResourceScatterUpdate VarHandleOp VarIsInitializedOp VariableShape"
+        ),
     },
     "images": {
-        "AdjustContrastv2": "colours:ADJUST_CONTRAST_V2", "AdjustHue": "colours:ADJUST_HUE",
-        "AdjustSaturation": "colours:ADJUST_SATURATION", "HSVToRGB": "colours:HSV_TO_RGB", "RGBToHSV": "colours:RGB_TO_HSV",
-        "CombinedNonMaxSuppression": "combined_suppression", "CropAndResize": "crops:CROP_AND_RESIZE",
-        "ExtractGlimpse": "crops:EXTRACT_GLIMPSE", "ExtractGlimpseV2": "crops:EXTRACT_GLIMPSE_V2",
-        "DrawBoundingBoxes": "drawing:DRAW_BOUNDING_BOXES", "DrawBoundingBoxesV2": "drawing:DRAW_BOUNDING_BOXES_V2",
-        "DecodeAndCropJpeg": "files:DECODE_AND_CROP_JPEG", "DecodeBmp": "files:DECODE_BMP", "DecodeGif": "files:DECODE_GIF",
-        "DecodeImage": "files:DECODE_IMAGE", "DecodeJpeg": "files:DECODE_JPEG", "DecodePng": "files:DECODE_PNG",
-        "EncodeJpeg": "files:ENCODE_JPEG", "EncodePng": "files:ENCODE_PNG",
-        "ExtractImagePatches": "patches:EXTRACT_IMAGE_PATCHES", "ExtractVolumePatches": "patches:EXTRACT_VOLUME_PATCHES",
-        "ImageProjectiveTransformV2": "projective:IMAGE_PROJECTIVE_TRANSFORM_V2",
-        "ImageProjectiveTransformV3": "projective:IMAGE_PROJECTIVE_TRANSFORM_V3", "ResizeArea": "resizing:RESIZE_AREA",
-        "ResizeBicubic": "resizing:RESIZE_BICUBIC", "ResizeBilinear": "resizing:RESIZE_BILINEAR",
-        "ResizeNearestNeighbor": "resizing:RESIZE_NEAREST_NEIGHBOR", "ScaleAndTranslate": "resizing:SCALE_AND_TRANSLATE",
-        "NonMaxSuppression": "suppression:NON_MAX_SUPPRESSION", "NonMaxSuppressionV2": "suppression:NON_MAX_SUPPRESSION_V2",
-        "NonMaxSuppressionV3": "suppression:NON_MAX_SUPPRESSION_V3",
-        "NonMaxSuppressionV4": "suppression:NON_MAX_SUPPRESSION_V4",
-        "NonMaxSuppressionV5": "suppression:NON_MAX_SUPPRESSION_V5",
-        "NonMaxSuppressionWithOverlaps": "suppression:NON_MAX_SUPPRESSION_WITH_OVERLAPS",
+        "colours": "AdjustContrastv2 AdjustHue AdjustSaturation DrawBoundingBoxes DrawBoundingBoxesV2 HSVToRGB RGBToHSV",
+        "combined_suppression": "CombinedNonMaxSuppression",
+        "crops": "CropAndResize ExtractGlimpse ExtractGlimpseV2",
+        "files": "DecodeAndCropJpeg DecodeBmp DecodeGif DecodeImage DecodeJpeg DecodePng EncodeJpeg EncodePng",
+        "patches": "ExtractImagePatches ExtractVolumePatches",
+        "projective": "ImageProjectiveTransformV2 ImageProjectiveTransformV3",
+        "resizing": "ResizeArea ResizeBicubic ResizeBilinear ResizeNearestNeighbor ScaleAndTranslate",
+        "suppression": (
+            "NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV3 NonMaxSuppressionV4 NonMaxSuppressionV5 "
+            "NonMaxSuppressionWithOverlaps"
+        ),
     },
     "linalg": {
-        "BandedTriangularSolve": "solving:BANDED_TRIANGULAR_SOLVE", "BatchCholesky": "decompositions:BATCH_CHOLESKY",
-        "BatchCholeskyGrad": "decompositions:BATCH_CHOLESKY_GRAD",
-        "BatchMatrixDeterminant": "functions:BATCH_MATRIX_DETERMINANT", "BatchMatrixDiag": "diagonals:BATCH_MATRIX_DIAG",
-        "BatchMatrixDiagPart": "diagonals:BATCH_MATRIX_DIAG_PART", "BatchMatrixInverse": "solving:BATCH_MATRIX_INVERSE",
-        "BatchMatrixSetDiag": "diagonals:BATCH_MATRIX_SET_DIAG", "BatchMatrixSolve": "solving:BATCH_MATRIX_SOLVE",
-        "BatchMatrixSolveLs": "solving:BATCH_MATRIX_SOLVE_LS",
-        "BatchMatrixTriangularSolve": "solving:BATCH_MATRIX_TRIANGULAR_SOLVE",
-        "BatchSelfAdjointEig": "decompositions:BATCH_SELF_ADJOINT_EIG",
-        "BatchSelfAdjointEigV2": "decompositions:BATCH_SELF_ADJOINT_EIG_V2", "BatchSvd": "decompositions:BATCH_SVD",
-        "Cholesky": "decompositions:CHOLESKY", "CholeskyGrad": "decompositions:CHOLESKY_GRAD", "Cross": "functions:CROSS",
-        "Eig": "decompositions:EIG", "Einsum": "einsum:EINSUM", "LogMatrixDeterminant": "functions:LOG_MATRIX_DETERMINANT",
-        "Lu": "decompositions:LU", "MatrixBandPart": "diagonals:MATRIX_BAND_PART",
-        "MatrixDeterminant": "functions:MATRIX_DETERMINANT", "MatrixDiag": "diagonals:MATRIX_DIAG",
-        "MatrixDiagPart": "diagonals:MATRIX_DIAG_PART", "MatrixDiagPartV2": "diagonals:MATRIX_DIAG_PART_V2",
-        "MatrixDiagPartV3": "diagonals:MATRIX_DIAG_PART_V3", "MatrixDiagV2": "diagonals:MATRIX_DIAG_V2",
-        "MatrixDiagV3": "diagonals:MATRIX_DIAG_V3", "MatrixExponential": "functions:MATRIX_EXPONENTIAL",
-        "MatrixInverse": "solving:MATRIX_INVERSE", "MatrixLogarithm": "functions:MATRIX_LOGARITHM",
-        "MatrixSetDiag": "diagonals:MATRIX_SET_DIAG", "MatrixSetDiagV2": "diagonals:MATRIX_SET_DIAG_V2",
-        "MatrixSetDiagV3": "diagonals:MATRIX_SET_DIAG_V3", "MatrixSolve": "solving:MATRIX_SOLVE",
-        "MatrixSolveLs": "solving:MATRIX_SOLVE_LS", "MatrixSquareRoot": "functions:MATRIX_SQUARE_ROOT",
-        "MatrixTriangularSolve": "solving:MATRIX_TRIANGULAR_SOLVE", "Qr": "decompositions:QR",
-        "SelfAdjointEig": "decompositions:SELF_ADJOINT_EIG", "SelfAdjointEigV2": "decompositions:SELF_ADJOINT_EIG_V2",
-        "Svd": "decompositions:SVD", "TridiagonalMatMul": "solving:TRIDIAGONAL_MAT_MUL",
-        "TridiagonalSolve": "solving:TRIDIAGONAL_SOLVE",
+        "decompositions": (
+            "BatchCholesky BatchCholeskyGrad BatchSelfAdjointEig BatchSelfAdjointEigV2 BatchSvd Cholesky CholeskyGrad Eig Lu "
+            "Qr SelfAdjointEig SelfAdjointEigV2 Svd"
+        ),
+        "diagonals": (
+            "BatchMatrixDiag BatchMatrixDiagPart BatchMatrixSetDiag MatrixBandPart MatrixDiag MatrixDiagPart MatrixDiagPartV2 "
+            "MatrixDiagPartV3 MatrixDiagV2 MatrixDiagV3 MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3"
+        ),
+        "einsum": "Einsum",
+        "functions": (
+            "BatchMatrixDeterminant Cross LogMatrixDeterminant MatrixDeterminant MatrixExponential MatrixLogarithm "
+            "MatrixSquareRoot"
+        ),
+        "solving": (
+            "BandedTriangularSolve BatchMatrixInverse BatchMatrixSolve BatchMatrixSolveLs BatchMatrixTriangularSolve "
+            "MatrixInverse MatrixSolve MatrixSolveLs MatrixTriangularSolve TridiagonalMatMul TridiagonalSolve"
+        ),
     },
     "lookup": {
-        "AnonymousHashTable": "making:ANONYMOUS_STATIC", "AnonymousMutableDenseHashTable": "making:ANONYMOUS_DENSE",
-        "AnonymousMutableHashTable": "making:ANONYMOUS_MUTABLE",
-        "AnonymousMutableHashTableOfTensors": "making:ANONYMOUS_OF_TENSORS", "HashTableV2": "making:STATIC",
-        "InitializeTableV2": "tables:IMPORT", "LookupTableExportV2": "tables:EXPORT", "LookupTableFindV2": "tables:FIND",
-        "LookupTableImportV2": "tables:IMPORT", "LookupTableInsertV2": "tables:INSERT", "LookupTableRemoveV2": "tables:REMOVE",
-        "LookupTableSizeV2": "tables:SIZE", "MutableDenseHashTableV2": "making:DENSE",
-        "MutableHashTableOfTensorsV2": "making:OF_TENSORS", "MutableHashTableV2": "making:MUTABLE",
+        "tables": (
+            "AnonymousHashTable AnonymousMutableDenseHashTable AnonymousMutableHashTable AnonymousMutableHashTableOfTensors "
+            "HashTableV2 InitializeTableV2 LookupTableExportV2 LookupTableFindV2 LookupTableImportV2 LookupTableInsertV2 "
+            "LookupTableRemoveV2 LookupTableSizeV2 MutableDenseHashTableV2 MutableHashTableOfTensorsV2 MutableHashTableV2"
+        ),
     },
     "ragged": {
-        "RaggedTensorToSparse": "dense:RAGGED_TENSOR_TO_SPARSE", "RaggedTensorToTensor": "dense:RAGGED_TENSOR_TO_TENSOR",
-        "RaggedGather": "ranges:RAGGED_GATHER", "RaggedRange": "ranges:RAGGED_RANGE",
-        "RaggedTensorFromVariant": "variants:RAGGED_TENSOR_FROM_VARIANT",
-        "RaggedTensorToVariant": "variants:RAGGED_TENSOR_TO_VARIANT",
+        "dense": "RaggedTensorToSparse RaggedTensorToTensor",
+        "ranges": "RaggedGather RaggedRange",
+        "variants": "RaggedTensorFromVariant RaggedTensorToVariant",
     },
     "random": {
-        "Multinomial": "stateful:MULTINOMIAL", "RandomShuffle": "stateful:RANDOM_SHUFFLE",
-        "RandomStandardNormal": "stateful:RANDOM_STANDARD_NORMAL", "RandomUniform": "stateful:RANDOM_UNIFORM",
-        "RandomUniformInt": "stateful:RANDOM_UNIFORM_INT", "StatelessMultinomial": "stateless:STATELESS_MULTINOMIAL",
-        "StatelessRandomGetAlg": "stateless:STATELESS_RANDOM_GET_ALG",
-        "StatelessRandomGetKeyCounter": "stateless:STATELESS_RANDOM_GET_KEY_COUNTER",
-        "StatelessRandomGetKeyCounterAlg": "stateless:STATELESS_RANDOM_GET_KEY_COUNTER_ALG",
-        "StatelessRandomNormal": "stateless:STATELESS_RANDOM_NORMAL",
-        "StatelessRandomNormalV2": "stateless:STATELESS_RANDOM_NORMAL_V2",
-        "StatelessRandomUniform": "stateless:STATELESS_RANDOM_UNIFORM",
-        "StatelessRandomUniformFullInt": "stateless:STATELESS_RANDOM_UNIFORM_FULL_INT",
-        "StatelessRandomUniformFullIntV2": "stateless:STATELESS_RANDOM_UNIFORM_FULL_INT_V2",
-        "StatelessRandomUniformInt": "stateless:STATELESS_RANDOM_UNIFORM_INT",
-        "StatelessRandomUniformIntV2": "stateless:STATELESS_RANDOM_UNIFORM_INT_V2",
-        "StatelessRandomUniformV2": "stateless:STATELESS_RANDOM_UNIFORM_V2", "StatelessShuffle": "stateless:STATELESS_SHUFFLE",
-        "StatelessTruncatedNormal": "stateless:STATELESS_TRUNCATED_NORMAL",
-        "StatelessTruncatedNormalV2": "stateless:STATELESS_TRUNCATED_NORMAL_V2", "TruncatedNormal": "stateful:TRUNCATED_NORMAL",
+        "stateful": "Multinomial RandomShuffle RandomStandardNormal RandomUniform RandomUniformInt TruncatedNormal",
+        "stateless": (
+            "StatelessMultinomial StatelessRandomGetAlg StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg "
+            "StatelessRandomNormal StatelessRandomNormalV2 StatelessRandomUniform StatelessRandomUniformFullInt "
+            "StatelessRandomUniformFullIntV2 StatelessRandomUniformInt StatelessRandomUniformIntV2 StatelessRandomUniformV2 "
+            "StatelessShuffle StatelessTruncatedNormal StatelessTruncatedNormalV2"
+        ),
     },
     "sequences": {
-        "BlockLSTM": "cells:BLOCK_LSTM", "BlockLSTMV2": "cells:BLOCK_LSTM_V2", "GRUBlockCell": "cells:GRU_BLOCK_CELL",
-        "LSTMBlockCell": "cells:LSTM_BLOCK_CELL", "EditDistance": "comparing:EDIT_DISTANCE",
-        "ReverseSequence": "comparing:REVERSE_SEQUENCE", "CTCBeamSearchDecoder": "ctc_decoding:CTC_BEAM_SEARCH_DECODER",
-        "CTCGreedyDecoder": "ctc_decoding:CTC_GREEDY_DECODER", "CTCLoss": "ctc_loss:CTC_LOSS",
+        "cells": "BlockLSTM BlockLSTMV2 GRUBlockCell LSTMBlockCell",
+        "comparing": "EditDistance ReverseSequence",
+        "ctc_decoding": "CTCBeamSearchDecoder CTCGreedyDecoder",
+        "ctc_loss": "CTCLoss",
     },
     "signal": {
-        "Angle": "complex_parts:ANGLE", "AudioSpectrogram": "audio:AUDIO_SPECTROGRAM", "Complex": "complex_parts:COMPLEX",
-        "ComplexAbs": "complex_parts:COMPLEX_ABS", "Conj": "complex_parts:CONJ", "DecodeWav": "wav:DECODE_WAV",
-        "EncodeWav": "wav:ENCODE_WAV", "FFT": "fourier:FFT", "FFT2D": "fourier:FFT_2D", "FFT3D": "fourier:FFT_3D",
-        "IFFT": "fourier:IFFT", "IFFT2D": "fourier:IFFT_2D", "IFFT3D": "fourier:IFFT_3D", "IRFFT": "fourier:IRFFT",
-        "IRFFT2D": "fourier:IRFFT_2D", "IRFFT3D": "fourier:IRFFT_3D", "Imag": "complex_parts:IMAG", "Mfcc": "audio:MFCC",
-        "RFFT": "fourier:RFFT", "RFFT2D": "fourier:RFFT_2D", "RFFT3D": "fourier:RFFT_3D", "Real": "complex_parts:REAL",
+        "audio": "AudioSpectrogram Mfcc",
+        "complex_parts": "Angle Complex ComplexAbs Conj Imag Real",
+        "fourier": "FFT FFT2D FFT3D IFFT IFFT2D IFFT3D IRFFT IRFFT2D IRFFT3D RFFT RFFT2D RFFT3D",
+        "wav": "DecodeWav EncodeWav",
     },
     "sparse": {
-        "SparseAdd": "arithmetic:SPARSE_ADD", "SparseDenseCwiseAdd": "arithmetic:SPARSE_DENSE_CWISE_ADD",
-        "SparseDenseCwiseDiv": "arithmetic:SPARSE_DENSE_CWISE_DIV", "SparseDenseCwiseMul": "arithmetic:SPARSE_DENSE_CWISE_MUL",
-        "SparseMatMul": "arithmetic:SPARSE_MAT_MUL", "SparseSparseMaximum": "arithmetic:SPARSE_SPARSE_MAXIMUM",
-        "SparseSparseMinimum": "arithmetic:SPARSE_SPARSE_MINIMUM", "SparseTensorDenseAdd": "arithmetic:SPARSE_TENSOR_DENSE_ADD",
-        "SparseTensorDenseMatMul": "arithmetic:SPARSE_TENSOR_DENSE_MAT_MUL",
-        "DenseCountSparseOutput": "counting:DENSE_COUNT_SPARSE_OUTPUT", "RaggedBincount": "counting:RAGGED_BINCOUNT",
-        "RaggedCountSparseOutput": "counting:RAGGED_COUNT_SPARSE_OUTPUT", "SparseBincount": "counting:SPARSE_BINCOUNT",
-        "SparseCountSparseOutput": "counting:SPARSE_COUNT_SPARSE_OUTPUT", "SparseConcat": "layout:SPARSE_CONCAT",
-        "SparseFillEmptyRows": "layout:SPARSE_FILL_EMPTY_ROWS", "SparseReorder": "layout:SPARSE_REORDER",
-        "SparseReshape": "layout:SPARSE_RESHAPE", "SparseSlice": "layout:SPARSE_SLICE", "SparseSplit": "layout:SPARSE_SPLIT",
-        "SparseToDense": "layout:SPARSE_TO_DENSE", "SparseReduceMax": "reductions:SPARSE_REDUCE_MAX",
-        "SparseReduceMaxSparse": "reductions:SPARSE_REDUCE_MAX_SPARSE", "SparseReduceSum": "reductions:SPARSE_REDUCE_SUM",
-        "SparseReduceSumSparse": "reductions:SPARSE_REDUCE_SUM_SPARSE", "SparseSoftmax": "reductions:SPARSE_SOFTMAX",
-        "SparseSegmentMean": "segments:SPARSE_SEGMENT_MEAN",
-        "SparseSegmentMeanWithNumSegments": "segments:SPARSE_SEGMENT_MEAN_WITH_NUM_SEGMENTS",
-        "SparseSegmentSqrtN": "segments:SPARSE_SEGMENT_SQRT_N",
-        "SparseSegmentSqrtNWithNumSegments": "segments:SPARSE_SEGMENT_SQRT_N_WITH_NUM_SEGMENTS",
-        "SparseSegmentSum": "segments:SPARSE_SEGMENT_SUM",
-        "SparseSegmentSumWithNumSegments": "segments:SPARSE_SEGMENT_SUM_WITH_NUM_SEGMENTS",
+        "arithmetic": (
+            "SparseAdd SparseDenseCwiseAdd SparseDenseCwiseDiv SparseDenseCwiseMul SparseMatMul SparseSparseMaximum "
+            "SparseSparseMinimum SparseTensorDenseAdd SparseTensorDenseMatMul"
+        ),
+        "counting": ("DenseCountSparseOutput RaggedBincount RaggedCountSparseOutput SparseBincount SparseCountSparseOutput"),
+        "layout": "SparseConcat SparseFillEmptyRows SparseReorder SparseReshape SparseSlice SparseSplit SparseToDense",
+        "reductions": (
+            "SparseReduceMax SparseReduceMaxSparse SparseReduceSum SparseReduceSumSparse SparseSegmentMean "
+            "SparseSegmentMeanWithNumSegments SparseSegmentSqrtN SparseSegmentSqrtNWithNumSegments SparseSegmentSum "
+            "SparseSegmentSumWithNumSegments SparseSoftmax"
+        ),
     },
     "strings": {
-        "AsString": "as_string", "DecodeBase64": "single:DECODE_BASE64", "DecodePaddedRaw": "decode_raw",
-        "DecodeRaw": "decode_raw", "EncodeBase64": "single:ENCODE_BASE64", "ReduceJoin": "joins:REDUCE",
-        "RegexFullMatch": "regex:MATCH", "RegexReplace": "regex:REPLACE", "StaticRegexFullMatch": "regex:STATIC_MATCH",
-        "StaticRegexReplace": "regex:STATIC_REPLACE", "StringJoin": "joins:JOIN", "StringLength": "single:LENGTH",
-        "StringLower": "single:LOWER", "StringNGrams": "string_ngrams", "StringSplit": "split:SPLIT",
-        "StringSplitV2": "split:SPLIT_V2", "StringStrip": "single:STRIP", "StringToHashBucket": "hash_buckets:OLDER",
-        "StringToHashBucketFast": "hash_buckets:FAST", "StringToHashBucketStrong": "hash_buckets:STRONG",
-        "StringToNumber": "string_to_number", "StringUpper": "single:UPPER", "Substr": "substr",
-        "UnicodeDecode": "unicode:DECODE", "UnicodeDecodeWithOffsets": "unicode:DECODE", "UnicodeEncode": "unicode:ENCODE",
-        "UnicodeTranscode": "unicode:TRANSCODE", "UnsortedSegmentJoin": "joins:SEGMENTS",
+        "decode_raw": "DecodePaddedRaw DecodeRaw",
+        "joins": "ReduceJoin StringJoin UnsortedSegmentJoin",
+        "regex": "RegexFullMatch RegexReplace StaticRegexFullMatch StaticRegexReplace",
+        "single": (
+            "AsString DecodeBase64 EncodeBase64 StringLength StringLower StringStrip StringToHashBucket "
+            "StringToHashBucketFast StringToHashBucketStrong StringToNumber StringUpper"
+        ),
+        "split": "StringSplit StringSplitV2",
+        "string_ngrams": "StringNGrams",
+        "substr": "Substr",
+        "unicode": "UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode UnicodeTranscode",
     },
     "tensor_list": {
-        "EmptyTensorList": "making:EMPTY", "TensorListConcat": "concat", "TensorListConcatLists": "concat_lists",
-        "TensorListConcatV2": "concat", "TensorListElementShape": "sizes:ELEMENT_SHAPE",
-        "TensorListFromTensor": "making:FROM_TENSOR", "TensorListGather": "stacking:GATHER", "TensorListGetItem": "items:GET",
-        "TensorListLength": "sizes:LENGTH", "TensorListPopBack": "ends:POP", "TensorListPushBack": "ends:PUSH",
-        "TensorListPushBackBatch": "ends:PUSH_BATCH", "TensorListReserve": "making:RESERVE", "TensorListResize": "sizes:RESIZE",
-        "TensorListScatter": "scatter", "TensorListScatterIntoExistingList": "scatter:INTO", "TensorListScatterV2": "scatter",
-        "TensorListSetItem": "items:SET", "TensorListSplit": "split", "TensorListStack": "stacking:STACK",
+        "elements": (
+            "TensorListGather TensorListGetItem TensorListPopBack TensorListPushBack TensorListPushBackBatch "
+            "TensorListSetItem TensorListStack"
+        ),
+        "lists": (
+            "EmptyTensorList TensorListConcat TensorListConcatLists TensorListConcatV2 TensorListElementShape "
+            "TensorListFromTensor TensorListLength TensorListReserve TensorListResize TensorListSplit"
+        ),
+        "scatter": "TensorListScatter TensorListScatterIntoExistingList TensorListScatterV2",
     },
     "volumes": {
-        "Conv3D": "convolution:CONV_3D", "Conv3DBackpropFilterV2": "convolution:CONV_3D_BACKPROP_FILTER_V2",
-        "Conv3DBackpropInputV2": "convolution:CONV_3D_BACKPROP_INPUT_V2", "Dilation2D": "dilation",
-        "AvgPool3D": "pooling:AVG_POOL_3D", "AvgPool3DGrad": "pooling:AVG_POOL_3D_GRAD", "MaxPool3D": "pooling:MAX_POOL_3D",
-        "MaxPool3DGrad": "pooling:MAX_POOL_3D_GRAD", "MaxPoolWithArgmax": "pooling:MAX_POOL_WITH_ARGMAX",
+        "convolution": "Conv3D Conv3DBackpropFilterV2 Conv3DBackpropInputV2 Dilation2D",
+        "pooling": "AvgPool3D AvgPool3DGrad MaxPool3D MaxPool3DGrad MaxPoolWithArgmax",
     },
 }
-# fmt: on
 
 #: Operators that the converter writes under their own name, as they are not on its list of Flex operators.
-UNPREFIXED = (
-    "Acos", "Acosh", "Asin", "Asinh", "Atanh", "BandedTriangularSolve", "BatchCholeskyGrad", "BatchMatMulV3",
-    "BatchMatrixSolve", "BatchMatrixSolveLs", "BatchSelfAdjointEig", "BatchSelfAdjointEigV2", "BatchSvd", "BesselI0",
-    "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0",
-    "BesselY1", "Betainc", "BlockLSTM", "BlockLSTMV2", "CTCLoss", "CholeskyGrad", "Cross", "Dawsn",
-    "DenseCountSparseOutput", "Digamma", "DrawBoundingBoxes", "DrawBoundingBoxesV2", "EditDistance", "Eig", "Erfc", "Erfinv",
-    "EuclideanNorm", "Expint", "Expm1", "ExtractGlimpse", "ExtractGlimpseV2", "ExtractVolumePatches", "FresnelCos",
-    "FresnelSin", "GRUBlockCell", "GuaranteeConst", "HistogramFixedWidth", "Igamma", "Igammac", "IsInf", "L2Loss", "LRNGrad",
-    "LSTMBlockCell", "Lgamma", "Log1p", "LowerBound", "Lu", "MatrixExponential", "MatrixLogarithm", "MatrixSolve",
-    "MatrixSolveLs", "MatrixSquareRoot", "Mod", "Ndtri", "NextAfter", "NthElement", "Polygamma", "RaggedCountSparseOutput",
-    "ResizeArea", "Rint", "ScaleAndTranslate", "SelfAdjointEig", "SelfAdjointEigV2", "Snapshot", "SparseConcat",
-    "SparseCountSparseOutput", "SparseDenseCwiseAdd", "SparseDenseCwiseDiv", "SparseDenseCwiseMul", "SparseMatMul",
-    "SparseReduceMax", "SparseReduceMaxSparse", "SparseReduceSumSparse", "SparseSoftmax", "SparseSparseMaximum",
-    "SparseSparseMinimum", "SparseSplit", "SparseTensorDenseAdd", "Spence", "StatelessShuffle", "StringNGrams", "StringUpper",
-    "Svd", "TridiagonalMatMul", "TridiagonalSolve", "TruncateMod", "Zeta",
-)  # fmt: skip
+UNPREFIXED = frozenset(
+    [
+        "Acos",
+        "Acosh",
+        "Asin",
+        "Asinh",
+        "Atanh",
+        "BandedTriangularSolve",
+        "BatchCholeskyGrad",
+        "BatchMatMulV3",
+        "BatchMatrixSolve",
+        "BatchMatrixSolveLs",
+        "BatchSelfAdjointEig",
+        "BatchSelfAdjointEigV2",
+        "BatchSvd",
+        "BesselI0",
+        "BesselI0e",
+        "BesselI1",
+        "BesselI1e",
+        "BesselJ0",
+        "BesselJ1",
+        "BesselK0",
+        "BesselK0e",
+        "BesselK1",
+        "BesselK1e",
+        "BesselY0",
+        "BesselY1",
+        "Betainc",
+        "BlockLSTM",
+        "BlockLSTMV2",
+        "CTCLoss",
+        "CholeskyGrad",
+        "Cross",
+        "Dawsn",
+        "DenseCountSparseOutput",
+        "Digamma",
+        "DrawBoundingBoxes",
+        "DrawBoundingBoxesV2",
+        "EditDistance",
+        "Eig",
+        "Erfc",
+        "Erfinv",
+        "EuclideanNorm",
+        "Expint",
+        "Expm1",
+        "ExtractGlimpse",
+        "ExtractGlimpseV2",
+        "ExtractVolumePatches",
+        "FresnelCos",
+        "FresnelSin",
+        "GRUBlockCell",
+        "GuaranteeConst",
+        "HistogramFixedWidth",
+        "Igamma",
+        "Igammac",
+        "IsInf",
+        "L2Loss",
+        "LRNGrad",
+        "LSTMBlockCell",
+        "Lgamma",
+        "Log1p",
+        "LowerBound",
+        "Lu",
+        "MatrixExponential",
+        "MatrixLogarithm",
+        "MatrixSolve",
+        "MatrixSolveLs",
+        "MatrixSquareRoot",
+        "Mod",
+        "Ndtri",
+        "NextAfter",
+        "NthElement",
+        "Polygamma",
+        "RaggedCountSparseOutput",
+        "ResizeArea",
+        "Rint",
+        "ScaleAndTranslate",
+        "SelfAdjointEig",
+        "SelfAdjointEigV2",
+        "Snapshot",
+        "SparseConcat",
+        "SparseCountSparseOutput",
+        "SparseDenseCwiseAdd",
+        "SparseDenseCwiseDiv",
+        "SparseDenseCwiseMul",
+        "SparseMatMul",
+        "SparseReduceMax",
+        "SparseReduceMaxSparse",
+        "SparseReduceSumSparse",
+        "SparseSoftmax",
+        "SparseSparseMaximum",
+        "SparseSparseMinimum",
+        "SparseSplit",
+        "SparseTensorDenseAdd",
+        "Spence",
+        "StatelessShuffle",
+        "StringNGrams",
+        "StringUpper",
+        "Svd",
+        "TridiagonalMatMul",
+        "TridiagonalSolve",
+        "TruncateMod",
+        "Zeta",
+    ]
+)
 
 
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
     """Register the operators with the resolver, under their custom-op names in models."""
-    for family, ops in OPS.items():
-        for op, module in ops.items():
-            target = f"{__name__}.ops.{family}.{module}" + ("" if ":" in module else ":REGISTRATION")
-            resolver.add_custom(f"Flex{op}", target)
-            if op in UNPREFIXED:
-                resolver.add_custom(op, target)
+    for family, modules in OPS.items():
+        for module, ops in modules.items():
+            for op in ops.split():
+                target = f"{__name__}.ops.{family}.{module}:{op.upper()}"
+                resolver.add_custom(f"Flex{op}", target)
+                if op in UNPREFIXED:
+                    resolver.add_custom(op, target)

@@ -9,9 +9,8 @@ from importlib.machinery import ModuleSpec
 from typing import Any
 
 import oplet
-from oplet_tools.behind.distributions import answered_distributions
 from oplet_tools.behind.doors import PACKAGES
-from oplet_tools.behind.import_hooks import ImportHooks, asking_module
+from oplet_tools.behind.import_hooks import ImportHooks, answered_distributions, asking_module
 from oplet_tools.behind.litert_names import litert_classes, plugin_packages
 from oplet_tools.behind.stand_ins.analyzer import Analyzer
 

@@ -1,6 +1,6 @@
 """The custom operators of MediaPipe's models, in numpy.
 
-Each is one module of `oplet_mediapipe_ops.ops`, which is imported when a model needs it.
+Their modules, in `oplet_mediapipe_ops.ops`, are imported when a model needs them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ OPLET_TIER = "builtin"
 
 _OPS = "oplet_mediapipe_ops.ops"
 
-#: Name, first and last version, and the module of each operator.
+#: Name, first and last version, and the module of each operator; where a module has several, "module:NAME".
 OPS: tuple[tuple[str, int, int, str], ...] = (
     ("Convolution2DTransposeBias", 1, 1, "convolution_2d_transpose_bias"),
     ("Landmarks2TransformMatrix", 1, 1, "landmarks_2_transform_matrix_v1"),
     ("Landmarks2TransformMatrix", 2, 2, "landmarks_2_transform_matrix_v2"),
-    ("LiteRtMaxUnpooling2D", 1, 1, "litert_max_unpooling_2d"),
-    ("MaxPoolingWithArgmax2D", 1, 1, "max_pooling_with_argmax_2d"),
-    ("MaxUnpooling2D", 1, 1, "max_unpooling_2d"),
+    ("LiteRtMaxUnpooling2D", 1, 1, "pooling:LITERT_MAX_UNPOOLING"),
+    ("MaxPoolingWithArgmax2D", 1, 1, "pooling:MAX_POOLING"),
+    ("MaxUnpooling2D", 1, 1, "pooling:MAX_UNPOOLING"),
     ("TransformLandmarks", 1, 2, "transform_landmarks"),
     # Version 1 of TransformTensorBilinear is called TransformTensor in the models that have it.
     ("TransformTensor", 1, 1, "transform_tensor_bilinear"),
@@ -31,7 +31,7 @@ OPS: tuple[tuple[str, int, int, str], ...] = (
 def register_ops(resolver: MutableOpResolver) -> None:
     """Register the operators with the resolver, under their custom-op names in models."""
     for name, first, last, module in OPS:
-        resolver.add_custom(name, f"{_OPS}.{module}:REGISTRATION", first, last)
+        resolver.add_custom(name, f"{_OPS}.{module}" + ("" if ":" in module else ":REGISTRATION"), first, last)
 
 
 @hookimpl

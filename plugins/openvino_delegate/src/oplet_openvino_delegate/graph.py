@@ -125,6 +125,11 @@ class GraphBuilder:
         """Return whether one of these tensors was computed in NCHW, so that using that layout saves a transpose."""
         return any(tensor in self._planes and tensor not in self._rows for tensor in tensors)
 
+    def in_its_layout(self, tensor: Tensor) -> tuple[bool, Value]:
+        """Return whether a tensor was computed in NCHW, and its value in the layout that needs no transpose."""
+        planes = self.in_planes([tensor])
+        return planes, self.planes(tensor) if planes else self.value(tensor)
+
     def put(self, tensor: Tensor, value: Value) -> None:
         """Set a tensor's value in the model's layout (NHWC)."""
         self._put(self._rows, tensor, value)

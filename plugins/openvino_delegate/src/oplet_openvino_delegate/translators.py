@@ -3,22 +3,27 @@ before."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from functools import cache
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
-from importlib.util import find_spec
-from typing import NamedTuple
+from pkgutil import iter_modules
+from typing import Any, NamedTuple
 
 from oplet import BuiltinOperator, Node, Tensor, TensorType
+from oplet_openvino_delegate import ops
 from oplet_openvino_delegate.graph import QUANTIZED, GraphBuilder, quantized
 
-__all__ = ["FLOAT", "MOVED", "Translator", "refusal", "translator"]
+__all__ = [
+    "FLOAT", "MOVED", "Translate", "Translator", "axes_of", "integers", "refusal", "refuses_rescaling", "translates", "translator",
+]  # fmt: skip
 
 FLOAT = (TensorType.FLOAT32,)
 #: What operators that only move values take.
 MOVED = (TensorType.FLOAT32, TensorType.INT32, TensorType.BOOL)
 #: OpenVINO's CPU kernels are written for at most so many dimensions.
 _MAX_RANK = 6
+
+#: Adds the OpenVINO nodes that compute a node to the graph.
+Translate = Callable[[GraphBuilder, Node], None]
 
 
 def _nothing(node: Node) -> str:
@@ -29,8 +34,8 @@ class Translator(NamedTuple):
     """The translation of one operator: limits, a check, and the function that adds nodes to an OpenVINO graph.
 
     Attributes:
-        newest: the newest version of the operator that is translated.
         translate: adds the OpenVINO nodes that compute a node to the graph.
+        newest: the newest version of the operator that is translated.
         refuses: returns why the delegate leaves a node to other kernels; "" if it translates it.
         inputs: the least and the most number of inputs.
         outputs: the number of outputs; None for any number.
@@ -43,8 +48,8 @@ class Translator(NamedTuple):
         needs: positions of other inputs that must be constant, such as weights, and have one of `types`.
     """
 
-    newest: int
-    translate: Callable[[GraphBuilder, Node], None]
+    translate: Translate
+    newest: int = 1
     refuses: Callable[[Node], str] = _nothing
     inputs: tuple[int, int] = (1, 1)
     outputs: int | None = 1
@@ -57,14 +62,58 @@ class Translator(NamedTuple):
     bias: int | None = None
 
 
-@cache
+_KNOWN: dict[str, Translator] = {}
+
+
+def translates(*names: str, **attributes: Any) -> Callable[[Translate], Translate]:
+    """Register the decorated function as the translation of operators.
+
+    Args:
+        names: the operators' names.
+        attributes: attributes of `Translator`.
+    """
+
+    def register(translate: Translate) -> Translate:
+        for name in names:
+            _KNOWN[name] = Translator(translate, **attributes)
+        return translate
+
+    return register
+
+
 def translator(op_name: str) -> Translator | None:
-    """Return the translator of a built-in operator; None if there is none."""
-    name = f"{__package__}.ops.{op_name.lower()}"
-    if not op_name.isidentifier() or find_spec(name) is None:
-        return None
-    found: Translator = import_module(name).TRANSLATOR
-    return found
+    """Return the translator of an operator; None if there is none."""
+    if not _KNOWN:
+        for module in iter_modules(ops.__path__):
+            import_module(f"{ops.__name__}.{module.name}")
+    return _KNOWN.get(op_name)
+
+
+def refuses_rescaling(node: Node, inputs: Sequence[Tensor] | None = None) -> str:
+    """Return why an operator cannot just move values: an output has another type or quantization than an input; "" if it can.
+
+    Args:
+        node: the node.
+        inputs: the inputs whose values are moved; None for the first one only.
+    """
+    for tensor in inputs if inputs is not None else node.inputs[:1]:
+        for out in node.outputs:
+            if tensor.type is not out.type:
+                return f"it is to make {out} of {tensor}"
+            if tensor.type in QUANTIZED and (tensor.scale, tensor.zero_point) != (out.scale, out.zero_point):
+                return f"{tensor} and {out} have different scales"
+    return ""
+
+
+def integers(tensor: Tensor) -> list[int]:
+    """Return the values of a constant integer tensor, such as axes, as a list."""
+    values: list[int] = tensor.data.ravel().tolist()
+    return values
+
+
+def axes_of(axes: Sequence[int], rank: int) -> list[int] | None:
+    """Return the axes with negative ones counted from the end; None if one is out of range."""
+    return [axis % rank for axis in axes] if all(-rank <= axis < rank for axis in axes) else None
 
 
 def refusal(node: Node, *, layers_of_8_bits: bool = False) -> str:

@@ -12,8 +12,7 @@ from oplet import ModelBuilder
 from oplet.errors import ModelError
 from oplet.schema.table import Table
 from oplet.toolkit import arguments as kinds
-from oplet.toolkit import tensor_type
-from oplet_testing.one_op import Spec
+from oplet_testing.one_op import Spec, add_spec
 
 __all__ = ["Graph", "Op", "graph_model"]
 
@@ -86,7 +85,7 @@ def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> 
 
     Examples:
         >>> from oplet_testing.graphs import Graph, Op, graph_model
-        >>> from oplet_testing.one_op import Spec
+        >>> from oplet_testing.one_op import Spec, add_spec
         >>> x = Spec("float32", [2])
         >>> graph_model(Graph({"x": x, "y": x}, "x", "y", [Op("RELU", "x", "y")]))[4:8]
         b'TFL3'
@@ -98,20 +97,7 @@ def graph_model(*graphs: Graph, signatures: Mapping[str, int] | None = None) -> 
         for each in graph.ops:
             _check_op(*each)
         subgraph = builder.add_subgraph(graph.name or f"graph {number}")
-        at: dict[str, int] = {}
-        for name, spec in graph.tensors.items():
-            if not isinstance(spec, Spec):
-                spec = Spec(np.asarray(spec).dtype, np.shape(spec), data=spec)
-            at[name] = subgraph.add_tensor(
-                name,
-                tensor_type(spec.type),
-                spec.shape,
-                data=spec.data,
-                scale=spec.scale,
-                zero_point=spec.zero_point,
-                shape_signature=spec.signature,
-                is_variable=spec.variable,
-            )
+        at = {name: add_spec(subgraph, name, spec) for name, spec in graph.tensors.items()}
         subgraph.set_inputs(*_indices(at, graph.inputs, f"The inputs of graph {number}"))
         subgraph.set_outputs(*_indices(at, graph.outputs, f"The outputs of graph {number}"))
         for op, inputs, outputs, options, custom_options in graph.ops:

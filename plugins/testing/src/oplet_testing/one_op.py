@@ -97,33 +97,36 @@ def one_op_model(
     builder = ModelBuilder(f"one {op if isinstance(op, str) else BuiltinOperator(op).name}")
     graph = builder.add_subgraph()
 
-    def add(name: str, spec: Spec | NDArray[Any] | None) -> int:
-        if spec is None:
-            return -1
-        if not isinstance(spec, Spec):
-            array = np.asarray(spec)
-            spec = Spec(array.dtype, array.shape, data=array)
-        return graph.add_tensor(
-            name,
-            tensor_type(spec.type),
-            spec.shape,
-            data=spec.data,
-            scale=spec.scale,
-            zero_point=spec.zero_point,
-            quantized_dimension=spec.axis,
-            shape_signature=spec.signature,
-            sparsity=spec.sparsity,
-            is_variable=spec.variable,
-        )
-
-    given = [add(f"input_{i}", spec) for i, spec in enumerate(inputs)]
-    made = [add(f"output_{i}", spec) for i, spec in enumerate(outputs)]
-    between = [add(f"intermediate_{i}", spec) for i, spec in enumerate(intermediates)]
+    given = [add_spec(graph, f"input_{i}", spec) for i, spec in enumerate(inputs)]
+    made = [add_spec(graph, f"output_{i}", spec) for i, spec in enumerate(outputs)]
+    between = [add_spec(graph, f"intermediate_{i}", spec) for i, spec in enumerate(intermediates)]
     fed = [i for i, spec in zip(given, inputs) if isinstance(spec, Spec) and spec.data is None and not spec.variable]
     graph.set_inputs(*fed)
     graph.set_outputs(*made)
     graph.add_operator(op, given, made, options, version=version, custom_options=custom_options, intermediates=between)
     return builder.to_bytes()
+
+
+def add_spec(graph: Any, name: str, spec: Spec | NDArray[Any] | None) -> int:
+    """Add the tensor of a Spec, or of an array (a constant), to a subgraph; return its index, -1 for None."""
+    if spec is None:
+        return -1
+    if not isinstance(spec, Spec):
+        array = np.asarray(spec)
+        spec = Spec(array.dtype, array.shape, data=array)
+    index: int = graph.add_tensor(
+        name,
+        tensor_type(spec.type),
+        spec.shape,
+        data=spec.data,
+        scale=spec.scale,
+        zero_point=spec.zero_point,
+        quantized_dimension=spec.axis,
+        shape_signature=spec.signature,
+        sparsity=spec.sparsity,
+        is_variable=spec.variable,
+    )
+    return index
 
 
 @kinds.takes(model=kinds.BYTES, feeds=_ARRAYS, interpreter=_INTERPRETER, resize=kinds.FLAG)

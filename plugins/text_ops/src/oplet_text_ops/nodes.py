@@ -1,14 +1,18 @@
-"""Shared parts of kernels: checks of row splits, tables in constant inputs, outputs of run-time size."""
+"""Shared parts of kernels: checks of row splits, tables in constant inputs, outputs of run-time size.
+
+Processing of many strings in batches, so that scratch memory stays bounded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, Tensor, ensure
+from oplet import Context, Node, Tensor, charge, checkpoint, ensure
+from oplet.kernels.strings import StringMeter, make_strings
 
 __all__ = ["ensure_row_splits", "give", "give_all", "string_vector", "table_of"]
 
@@ -67,3 +71,31 @@ def table_of(node: Node, tensor: Tensor, key: str, make: Callable[[bytes], Value
         return make(data.reshape(-1)[0] if data.dtype.hasobject else data.tobytes())
 
     return node.cached(key, [tensor], read)
+
+
+#: Bytes of text that are worked on at once, unless a single string is longer.
+_AT_ONCE = 1 << 20
+
+
+def parts(texts: Sequence[bytes], scratch: int, at_once: int = _AT_ONCE) -> Iterator[Sequence[bytes]]:
+    """Yield the strings in batches of about `at_once` bytes (a megabyte).
+
+    Before each batch, `scratch` bytes per byte of text are charged against the memory limit.
+    """
+    ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 1)
+    first, before = 0, 0
+    while first < len(texts):
+        last = max(first + 1, int(np.searchsorted(ends, before + at_once, side="right")))
+        checkpoint()
+        charge(scratch * (int(ends[last - 1]) - before))
+        yield texts[first:last]
+        first, before = last, int(ends[last - 1])
+
+
+def each_text(change: Callable[[bytes, StringMeter], bytes], texts: Sequence[bytes]) -> list[bytes]:
+    """Apply `change` to each string; return the results.
+
+    The memory of results as long as their strings is charged beforehand; `change` charges what it adds, by the meter it is given.
+    """
+    meter = StringMeter()
+    return make_strings(lambda text: change(text, meter), texts, len, meter=meter)

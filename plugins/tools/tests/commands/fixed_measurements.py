@@ -25,7 +25,7 @@ def fix_measurements() -> None:
     from oplet_build.building import report
     from oplet_tools.benchmarking import benchmark, memory_use, tune
     from oplet_tools.benchmarking.profiling import peaks
-    from oplet_tools.benchmarking.profiling.cpu_profiler import CpuProfiler
+    from oplet_tools.benchmarking.profiling.spread import CpuProfiler
 
     for module in (memory_use, benchmark):
         module.resident_bytes = lambda: 60 * 2**20

@@ -14,7 +14,7 @@ from PIL import Image
 
 from oplet.errors import TensorError
 from oplet_tools.running.pictures import load_picture
-from oplet_tools.running.values.picture_parts import MOST_PARTS, TooManyParts, scans_of
+from oplet_tools.running.values.picture_rules import MOST_PARTS, TooManyParts, scans_of
 
 DETAILS = {
     "name": "x",

@@ -11,7 +11,7 @@ from tests.places import EXAMPLES
 
 from oplet.schema.enums import BuiltinOperator
 from oplet_testing.distributions import fake_distribution
-from oplet_tools.running.op_libraries import parse_op_library
+from oplet_tools.running.delegates import parse_op_library
 
 MODEL = EXAMPLES / "atan" / "atan.tflite"
 #: Opens files that end in .lib; what is in them is a factor by which the operator's answer is too large.

@@ -24,10 +24,9 @@ from rich.cells import cell_len
 from oplet.plugins.known_packages import known
 from oplet.plugins.manager import PluginManager
 from oplet_tools.cli.app import COMMANDS as REGISTERED
-from oplet_tools.cli.console import Printer
+from oplet_tools.cli.console import Column, Printer, layout, parse_column
 from oplet_tools.cli.main import _Formatter
 from oplet_tools.cli.row_report import row_report
-from oplet_tools.cli.table_layout import Column, layout, parse_column
 
 words = st.text("ab ", max_size=40)
 NAMES = [*COMMANDS, *PLUGIN_COMMANDS]

@@ -128,5 +128,5 @@ def test_the_page_of_options_is_what_the_schema_says_today() -> None:
     assert "| FULLY_CONNECTED | 14 | `FullyConnectedOptions` |" in page
     assert "keep_num_dims: False (since 5)" in page
     assert (ROOT / "docs" / "options.md").read_text("utf-8") == page, (
-        "run python -m oplet_tools.describing.option_fields > docs/options.md"
+        "run python -m oplet_tools.describing.printable > docs/options.md"
     )

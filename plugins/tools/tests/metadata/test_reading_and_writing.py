@@ -19,8 +19,7 @@ from oplet.errors import ModelError
 from oplet.schema.decode import decode
 from oplet.schema.encode import encode
 from oplet_tools.metadata import tables
-from oplet_tools.metadata.json_form import from_dict, to_dict
-from oplet_tools.metadata.reading import read_metadata
+from oplet_tools.metadata.reading import from_dict, read_metadata, to_dict
 from oplet_tools.metadata.tables import (
     IDENTIFIER,
     AssociatedFile,

@@ -1,8 +1,11 @@
-"""The registry of translators (of operators to jax) by operator name, and the checks that every node must pass before."""
+"""The registry of translators (of operators to jax) by operator name, and the checks that every node must pass before.
+
+Constant parameters of operators: axes, shapes, widths.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, NamedTuple
@@ -180,3 +183,20 @@ def _rescales(node: Node, found: Translator) -> str:
             if tensor.per_channel:
                 return f"{tensor} has a scale for each channel"
     return ""
+
+
+def integers(tensor: Tensor) -> list[int]:
+    """Return the values of a constant integer tensor."""
+    values: list[int] = tensor.data.ravel().tolist()
+    return values
+
+
+def axes_of(axes: Sequence[int], rank: int) -> list[int]:
+    """Return the axes with negative ones counted from the end.
+
+    Raises:
+        LookupError: an axis is out of range.
+    """
+    if not all(-rank <= axis < rank for axis in axes):
+        raise LookupError(f"the axes {list(axes)} are not all in a tensor of {rank} dimensions")
+    return [axis % rank for axis in axes]

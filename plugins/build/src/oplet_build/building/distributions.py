@@ -1,12 +1,18 @@
-"""Metadata of installed distributions: versions, licences and requirements."""
+"""Metadata of installed distributions: versions, licences and requirements.
+
+The files of an installed package, found without importing it.
+"""
 
 from __future__ import annotations
 
 import functools
+import importlib.util
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path, PurePosixPath
 
 import importlib_metadata
 
@@ -14,6 +20,118 @@ from oplet.toolkit import GROUP, normalised
 from oplet_build.building.error import BuildError
 
 __all__ = ["Distribution", "distribution", "licence_texts", "op_packages", "requirements_beyond"]
+
+#: Source that mentions one of these reads annotations at run time.
+_ANNOTATION_READERS = re.compile(r"get_type_hints|__annotations__|singledispatch|get_annotations|\bsignature\(")
+_LIBRARY = re.compile(r".+\.(so(\.\d+)*|dylib|dll)")
+
+
+@dataclass
+class Package:
+    """A top-level Python package, or a single-file module, with the paths of its files.
+
+    Attributes:
+        name: the name under which Python imports it.
+        modules: the source file of each module by its full name; None for a folder without `__init__.py`.
+        packages: names of the modules that are packages.
+        data: files that are not Python, by their path from the package's folder, with "/"; shared libraries are among them.
+        native: full names of modules that are compiled (extension modules).
+    """
+
+    name: str
+    modules: dict[str, Path | None] = field(default_factory=dict)
+    packages: set[str] = field(default_factory=set)
+    data: dict[str, Path] = field(default_factory=dict)
+    native: set[str] = field(default_factory=set)
+
+    @cached_property
+    def texts(self) -> str:
+        """The source texts of all modules, joined to one."""
+        files = (path for path in self.modules.values() if path is not None)
+        return "\n".join(path.read_text(encoding="utf-8-sig", errors="replace") for path in files)
+
+    @cached_property
+    def reads_annotations(self) -> bool:
+        """Whether one of its modules reads annotations at run time, so that they must be kept."""
+        return _ANNOTATION_READERS.search(self.texts) is not None
+
+    @cached_property
+    def plain_classes(self) -> bool:
+        """Whether subclassing its classes has no side effects."""
+        return "__init_subclass__" not in self.texts and "metaclass" not in self.texts
+
+    @property
+    def libraries(self) -> list[str]:
+        """The paths of those data files that are shared libraries."""
+        return [path for path in self.data if is_library(path)]
+
+    def reference(self, text: str) -> tuple[str, str] | None:
+        """Parse a text such as "package.module:NAME" into module and attribute; None if it names no module of this package.
+
+        A text that ends in "." is a prefix of such a name. The bare name of the package is not a reference: it may be any word.
+        """
+        match = re.fullmatch(r"(\w+(?:\.\w+)*)(\.?)(?::(\w+(?:\.\w+)*))?", text)
+        if match is None or match[1] not in self.modules or (match[1] == self.name and not match[2] and not match[3]):
+            return None
+        return match[1], match[3] or ""
+
+
+def find_package(name: str) -> Package:
+    """Return the package that Python would import as `name`.
+
+    Raises:
+        BuildError: there is none, or it does not consist of files.
+    """
+    spec = importlib.util.find_spec(name)
+    if spec is None:
+        raise BuildError(f"The package {name} cannot be found; is it still installed?")
+    package = Package(name)
+    if spec.submodule_search_locations is None:
+        if spec.origin is None or not Path(spec.origin).is_file() or not spec.origin.endswith(".py"):
+            raise BuildError(f"The module {name} has no source file to cut from ({spec.origin}).")
+        package.modules[name] = Path(spec.origin)
+        return package
+    for folder in spec.submodule_search_locations:
+        if not Path(folder).is_dir():
+            raise BuildError(f"The package {name} is not in a folder ({folder}); install it unpacked.")
+        _scan(package, Path(folder))
+    package.modules.setdefault(name, None)
+    package.packages.add(name)
+    return package
+
+
+def is_library(path: str) -> bool:
+    """Return whether a data file is a shared library, by its name."""
+    return _LIBRARY.fullmatch(path) is not None
+
+
+def _is_extension_module(path: Path) -> bool:
+    """Return whether a compiled file is an extension module of Python; a shared library that only C can open ends in .so too."""
+    suffix = next((suffix for suffix in sorted(EXTENSION_SUFFIXES, key=len, reverse=True) if path.name.endswith(suffix)), "")
+    return suffix.count(".") > 1 or (bool(suffix) and f"PyInit_{path.stem}".encode() in path.read_bytes())
+
+
+def _scan(package: Package, root: Path) -> None:
+    for path in sorted(root.rglob("*")):
+        parts = path.relative_to(root).parts
+        if "__pycache__" in parts or not path.is_file():
+            continue
+        dotted = ".".join((package.name, *parts[:-1]))
+        stem = path.name.partition(".")[0]
+        if path.suffix == ".py":
+            name = dotted if stem == "__init__" else f"{dotted}.{stem}"
+            package.modules[name] = path
+        elif _is_extension_module(path):
+            package.native.add(f"{dotted}.{stem}")
+        elif path.name != "py.typed" and path.suffix not in (".pyc", ".pyi"):
+            package.data["/".join(parts)] = path
+            continue
+        else:
+            continue
+        for length in range(1, len(parts)):
+            folder = ".".join((package.name, *parts[:length]))
+            package.packages.add(folder)
+            package.modules.setdefault(folder, None)
 
 
 @dataclass(frozen=True)

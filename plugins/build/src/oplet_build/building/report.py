@@ -24,9 +24,9 @@ from oplet_build.building.build_program import BuiltProgram
 from oplet_build.building.build_wheel import BuiltWheel
 from oplet_build.building.cutting.cut_core import core_packages
 from oplet_build.building.cutting.cut_kernels import CutPackage
+from oplet_build.building.distributions import find_package
 from oplet_build.building.error import BuildError
 from oplet_build.building.kernels import Kernel
-from oplet_build.building.packages import find_package
 from oplet_build.building.packing.payload import Payload
 from oplet_tools.processes import TimeoutExpired, run_python
 from oplet_tools.running.pictures import PICTURES_NEED

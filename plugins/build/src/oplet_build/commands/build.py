@@ -19,6 +19,7 @@ from oplet_tools.cli.settings import (
     Preferred,
     Wide,
     check_preferred,
+    option,
     settings_of,
 )
 
@@ -33,56 +34,37 @@ _DROPPED_SHOWN = 8
 
 def build(
     context: typer.Context,
-    name: Annotated[str, typer.Option(metavar="NAME", help="The new package's name in Python.", show_default=False)],
+    name: Annotated[str, option(metavar="NAME", help="The new package's name in Python.")],
     models: ModelFiles = None,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write the wheel into.")] = Path(
         "dist"
     ),
     op: Ops = None,
     all_codes: AllCodes = False,
-    types: Annotated[
-        bool,
-        typer.Option("--types", help="Serve the tensor types of these models alone.", show_default=False),
-    ] = False,
+    types: Annotated[bool, option("--types", help="Serve the tensor types of these models alone.")] = False,
     version: Annotated[str, typer.Option(metavar="VERSION", help="The wheel's version.")] = "1.0",
     keep_comments: Annotated[
-        bool,
-        typer.Option(
-            "--keep-comments", help="Copy the modules that are needed whole, with comments and docstrings.", show_default=False
-        ),
+        bool, option("--keep-comments", help="Copy the modules that are needed whole, with comments and docstrings.")
     ] = False,
     with_core: Annotated[
         bool,
-        typer.Option(
+        option(
             "--with-core",
             help="Include the part of oplet that runs them: a wheel that needs numpy alone (and Pillow for pictures).",
-            show_default=False,
         ),
     ] = False,
-    pyz: Annotated[
-        bool,
-        typer.Option("--pyz", help="With the core, as a program of one file; -o FILE.pyz asks for it too.", show_default=False),
-    ] = False,
-    with_model: Annotated[
-        bool, typer.Option("--with-model", help="Include the models, and a command that runs them.", show_default=False)
-    ] = False,
+    pyz: Annotated[bool, option("--pyz", help="With the core, as a program of one file; -o FILE.pyz asks for it too.")] = False,
+    with_model: Annotated[bool, option("--with-model", help="Include the models, and a command that runs them.")] = False,
     python: Annotated[
         str | None,
-        typer.Option(
-            metavar="PATH",
-            help="The interpreter in a program's first line (#!). Default: /usr/bin/env python3; '' for none.",
-            show_default=False,
+        option(
+            metavar="PATH", help="The interpreter in a program's first line (#!). Default: /usr/bin/env python3; '' for none."
         ),
     ] = None,
     no_bytecode: Annotated[
-        bool,
-        typer.Option(
-            "--no-bytecode", help="Leave compiled modules out of a program: smaller, starts slower.", show_default=False
-        ),
+        bool, option("--no-bytecode", help="Leave compiled modules out of a program: smaller, starts slower.")
     ] = False,
-    no_timing: Annotated[
-        bool, typer.Option("--no-timing", help="Do not measure import times for the report.", show_default=False)
-    ] = False,
+    no_timing: Annotated[bool, option("--no-timing", help="Do not measure import times for the report.")] = False,
     json: Json = False,
     wide: Wide = False,
     p: PluginSwitches = None,

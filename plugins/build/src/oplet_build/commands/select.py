@@ -20,6 +20,7 @@ from oplet_tools.cli.settings import (
     Preferred,
     Wide,
     check_preferred,
+    option,
     settings_of,
 )
 
@@ -36,30 +37,21 @@ def select(
     models: ModelFiles = None,
     op: Ops = None,
     all_codes: AllCodes = False,
-    types: Annotated[
-        bool,
-        typer.Option("--types", help="Register ops for the tensor types of these models alone.", show_default=False),
-    ] = False,
+    types: Annotated[bool, option("--types", help="Register ops for the tensor types of these models alone.")] = False,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write Python code that registers just these ops.", show_default=False
-        ),
+        Path | None, option("--output", "-o", metavar="FILE", help="Write Python code that registers just these ops.")
     ] = None,
     lock: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a lock file: the ops, and the packages that serve them.", show_default=False),
+        Path | None, option(metavar="FILE", help="Write a lock file: the ops, and the packages that serve them.")
     ] = None,
     requirements: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a requirements.txt that pins these packages.", show_default=False),
+        Path | None, option(metavar="FILE", help="Write a requirements.txt that pins these packages.")
     ] = None,
     check: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="LOCK",
             help="Ask whether a lock file has what the models need, and whether its packages are installed; exit with 1 if not.",
-            show_default=False,
         ),
     ] = None,
     custom_op_library: OpLibraries = None,
@@ -79,7 +71,7 @@ def select(
 
     targets = [path for path in (output, lock, requirements) if path is not None]
     if targets:
-        from oplet_build.selection.generated_files import check_generated
+        from oplet_build.selection.resolver_code import check_generated
 
         for path in targets:
             check_generated(path)
@@ -90,9 +82,9 @@ def select(
     opened = [Model.open(path) for path in models or ()]
     if check is not None:
         raise typer.Exit(_check(check, opened, all_codes, plugins, prefer, json))
-    from oplet_build.selection.generated_files import write_generated
     from oplet_build.selection.needs import SelectionError, needs_of
     from oplet_build.selection.providers import find_providers
+    from oplet_build.selection.resolver_code import write_generated
 
     try:
         needs = needs_of(opened, ops=op or (), all_codes=all_codes)

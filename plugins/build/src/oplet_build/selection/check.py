@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from oplet import Composite, Model, OpResolver, Registration
 from oplet.schema.enums import TensorType
 from oplet.toolkit import API_VERSION, ResolverEntry, install_command, known_distribution
-from oplet_build.selection.fingerprint import installed
-from oplet_build.selection.lock import Lock, LockedOp, LockError, hash_of
+from oplet_build.selection.lock import Lock, LockedOp, LockError, hash_of, installed
 from oplet_build.selection.needs import Key, NodeNeed, node_needs
 
 if TYPE_CHECKING:

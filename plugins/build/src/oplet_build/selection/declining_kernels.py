@@ -7,8 +7,8 @@ import functools
 import re
 
 from oplet.toolkit import ResolverEntry
+from oplet_build.building.distributions import find_package
 from oplet_build.building.error import BuildError
-from oplet_build.building.packages import find_package
 
 __all__ = ["may_decline"]
 

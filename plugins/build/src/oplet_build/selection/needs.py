@@ -13,7 +13,7 @@ from oplet.errors import ModelError, OpletError
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.toolkit import Op, entry_subgraphs, misspelt_operator, reachable_subgraphs, verify
-from oplet_tools.describing.composites import composite_of, version_of
+from oplet_tools.describing.operators import composite_of, version_of
 from oplet_tools.describing.versions import KNOWN_CUSTOM_OPS, flex
 
 __all__ = ["Key", "NodeNeed", "OpNeed", "SelectionError", "Use", "needs_of", "node_needs"]

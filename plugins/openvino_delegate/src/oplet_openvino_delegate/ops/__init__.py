@@ -1,1 +1,1 @@
-"""One module per operator, which `oplet_openvino_delegate.translators` finds by name."""
+"""What is asked of nodes, and what OpenVINO's nodes for them are: a module for each family of operators."""

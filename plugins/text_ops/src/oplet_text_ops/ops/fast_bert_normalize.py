@@ -19,9 +19,8 @@ from oplet.kernels.operands import ensure_operands, ensure_vector
 from oplet.kernels.options import flag
 from oplet.kernels.strings import StringMeter
 from oplet_text_ops.attributes import options_of
-from oplet_text_ops.batches import parts
 from oplet_text_ops.models.bert_normalizer import BertNormalizer
-from oplet_text_ops.nodes import give, table_of
+from oplet_text_ops.nodes import give, parts, table_of
 
 #: Bytes of scratch per byte of text.
 _SCRATCH = 128

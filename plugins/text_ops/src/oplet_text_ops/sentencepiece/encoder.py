@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from oplet import ensure
 from oplet.kernels.strings import StringMeter
-from oplet_text_ops.batches import parts
+from oplet_text_ops.nodes import parts
 from oplet_text_ops.sentencepiece.lattice import Pieces, best_path
 from oplet_text_ops.sentencepiece.normalizer import Normalizer, Spaces
 from oplet_text_ops.sentencepiece.rows import joined, with_ends

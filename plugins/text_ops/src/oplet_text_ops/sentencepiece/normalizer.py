@@ -13,7 +13,7 @@ import numpy as np
 
 from oplet import ensure
 from oplet.kernels.strings import StringMeter
-from oplet_text_ops.batches import parts
+from oplet_text_ops.nodes import parts
 from oplet_text_ops.sentencepiece.trie import SPACE, PieceTrie, together
 
 __all__ = ["Normalizer", "Spaces"]

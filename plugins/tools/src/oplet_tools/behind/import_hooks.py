@@ -15,13 +15,51 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution
 from importlib.util import module_from_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from oplet_tools.behind.distributions import distributions
 from oplet_tools.behind.doors import COMPANIONS, FALLBACKS, PACKAGES, STAND_INS, VERSIONS, answer_of, refusal_of
 
 __all__ = ["INTERCEPTED", "ImportHooks", "Imports", "asking_module", "intercept_imports"]
+
+
+class _AnsweredDistribution(Distribution):
+    """A distribution of which there is nothing but its name and version."""
+
+    def __init__(self, name: str, version: str) -> None:
+        self._text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: answered by oplet\n"
+
+    def read_text(self, filename: str) -> str | None:
+        """Return the metadata; there are no other files."""
+        return self._text if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Any:
+        """Return a path at which there is nothing."""
+        return Path(path)
+
+
+def distributions(finder: Any, context: Any) -> Iterator[Distribution]:
+    """Yield the substitute `importlib.metadata` distribution of a LiteRT package that is looked up by name and that no other finder has.
+
+    Args:
+        finder: the meta path finder whose `find_distributions` was called.
+        context: the look-up, an `importlib.metadata.DistributionFinder.Context`; without a name (all distributions) nothing is yielded.
+    """
+    for found in answered_distributions(context):
+        for other in sys.meta_path:
+            find = getattr(other, "find_distributions", None)
+            if other is not finder and find is not None and next(iter(find(context)), None) is not None:
+                return
+        yield found
+
+
+def answered_distributions(context: Any) -> Iterator[Distribution]:
+    """Yield the substitute distribution of a LiteRT package that is looked up by name, even if another finder has the package."""
+    wanted = str(getattr(context, "name", None) or "").lower().replace("-", "_").replace(".", "_")
+    if wanted in VERSIONS:
+        yield _AnsweredDistribution(wanted.replace("_", "-"), VERSIONS[wanted])
+
 
 #: Modules that define LiteRT's interpreter.
 INTERCEPTED = ("tflite_runtime.interpreter", "ai_edge_litert.interpreter", "tensorflow.lite.python.interpreter")

@@ -21,9 +21,9 @@ from oplet.toolkit import Event, SubgraphRunner
 from oplet_tools.benchmarking.litert_runner import LiteRTError, LiteRTRunner, import_litert
 from oplet_tools.benchmarking.memory_use import peak_bytes, resident_bytes
 from oplet_tools.benchmarking.profile import Place, Profile, summarize
-from oplet_tools.benchmarking.profiling.cpu_profiler import CpuProfiler
 from oplet_tools.benchmarking.profiling.node_facts import facts_of_nodes
 from oplet_tools.benchmarking.profiling.peaks import Peaks, measure_peaks
+from oplet_tools.benchmarking.profiling.spread import CpuProfiler
 from oplet_tools.benchmarking.timings import Ratio, Timings
 from oplet_tools.benchmarking.trace import Span
 from oplet_tools.running.inputs import load_inputs, notify_of_random

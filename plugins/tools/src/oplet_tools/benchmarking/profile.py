@@ -165,7 +165,7 @@ def summarize(
         events: `Profiler.events`.
         runs: the number of inferences; by default the number of runs of the node that starts first.
         names: names of the nodes, by (subgraph, node), used without `facts`.
-        facts: names, shapes and work of the nodes, see `oplet_tools.benchmarking.profiling.node_facts.facts_of_nodes`.
+        facts: names, shapes and work of the nodes, see `oplet_tools.benchmarking.profiling.peaks.facts_of_nodes`.
         away: for each event the seconds that the thread was off the processor; None if that is unknown.
         first: the events of the first inference, which only `NodeCost.first` is taken from.
     """

@@ -14,8 +14,7 @@ from oplet_tools.cli.commands.compare import compare
 from oplet_tools.cli.commands.doctor import doctor
 from oplet_tools.cli.commands.explore import explore
 from oplet_tools.cli.commands.inspect import inspect
-from oplet_tools.cli.commands.new_delegate import new_delegate
-from oplet_tools.cli.commands.new_op import new_op
+from oplet_tools.cli.commands.new_op import new_delegate, new_op
 from oplet_tools.cli.commands.partition import partition
 from oplet_tools.cli.commands.plugins import plugins
 from oplet_tools.cli.commands.rewrite import rewrite

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,13 +32,17 @@ __all__ = [
     "Settings",
     "Signature",
     "Wide",
+    "argument",
     "check_preferred",
+    "option",
     "settings_of",
 ]
 
+#: Options and arguments whose default is nothing, or is told by the help.
+option, argument = partial(typer.Option, show_default=False), partial(typer.Argument, show_default=False)
+
 PluginSwitches = Annotated[
-    list[str] | None,
-    typer.Option("-p", metavar="no:NAME", help="Leave out a plugin, by its name or its package's.", show_default=False),
+    list[str] | None, option("-p", metavar="no:NAME", help="Leave out a plugin, by its name or its package's.")
 ]
 
 
@@ -64,86 +69,64 @@ def check_preferred(preferred: Sequence[str] | None, plugins: PluginManager) -> 
 
 Preferred = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         metavar="[OP=]NAME",
         help="Take this plugin, by its name or its package's, where several serve an op. May be given several times.",
-        show_default=False,
     ),
 ]
 OpLibraries = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--custom-op-library",
         metavar="FILE[:FUNCTION[=OP]]",
         help="Take operators from a compiled library (.so), before those of packages. FUNCTION returns the operator, OP is what models "
         "call it; by default the library says. May be given several times. Needs oplet-native-ops.",
-        show_default=False,
     ),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.", show_default=False)]
-Wide = Annotated[
-    bool, typer.Option("--wide", help="Show all columns, however narrow the terminal is, and full names.", show_default=False)
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite file.", show_default=False)]
+Debug = Annotated[bool, option("--debug", help="Show the traceback of an error.")]
+Wide = Annotated[bool, option("--wide", help="Show all columns, however narrow the terminal is, and full names.")]
+Json = Annotated[bool, option("--json", help="Print JSON.")]
+ModelFile = Annotated[Path, argument(metavar="MODEL", help="A .tflite file.")]
 _DELEGATE_HELP = (
     "Let a delegate claim nodes. May be given several times. Where two packages bring the name: PACKAGE:NAME. "
     "A value with a comma is quoted, from the shell too: 'NAME:key=\"a,b\"'."
 )
 _AUTO_HELP = "'auto' takes the fastest of what is installed, see `oplet tune`."
-ModelFiles = Annotated[list[Path] | None, typer.Argument(metavar="MODEL", help=".tflite files.", show_default=False)]
+ModelFiles = Annotated[list[Path] | None, argument(metavar="MODEL", help=".tflite files.")]
 Inputs = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--input",
         "-i",
         metavar="[NAME=]FILE",
         help="A value for an input: .npy, .npz, .json, .png or .jpg. May be given several times; what is not given is random. "
         "Numbers are real values, which are quantized where the input is; see --raw.",
-        show_default=False,
     ),
 ]
 Raw = Annotated[
     bool,
-    typer.Option(
-        "--raw",
-        help="Values are what the tensors hold: a quantized tensor's integers, not the real values that they stand for.",
-        show_default=False,
+    option(
+        "--raw", help="Values are what the tensors hold: a quantized tensor's integers, not the real values that they stand for."
     ),
 ]
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", help="Do not tell what was done to inputs: pictures, clamped values.", show_default=False),
-]
+Quiet = Annotated[bool, option("--quiet", "-q", help="Do not tell what was done to inputs: pictures, clamped values.")]
 NumThreads = Annotated[int, typer.Option(min=1, metavar="N", help="Threads that kernels may use.")]
 Signature = Annotated[
-    str | None,
-    typer.Option(metavar="KEY", help="The signature to run. Default: the only one, or the first subgraph.", show_default=False),
+    str | None, option(metavar="KEY", help="The signature to run. Default: the only one, or the first subgraph.")
 ]
 Ops = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         metavar="NAME[:VERSIONS]",
         help="Another op, by default in all versions that are installed: CONV_2D, CONV_2D:1-5, Atan:1. May be given several times.",
-        show_default=False,
     ),
 ]
-AllCodes = Annotated[
-    bool,
-    typer.Option("--all-codes", help="Keep operator codes and subgraphs that nothing uses.", show_default=False),
-]
+AllCodes = Annotated[bool, option("--all-codes", help="Keep operator codes and subgraphs that nothing uses.")]
 Delegates = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--delegate",
-        metavar="NAME[:key=value,...]",
-        help=f"{_DELEGATE_HELP} {_AUTO_HELP}",
-        show_default=False,
-    ),
+    list[str] | None, option("--delegate", metavar="NAME[:key=value,...]", help=f"{_DELEGATE_HELP} {_AUTO_HELP}")
 ]
 NeededDelegates = Annotated[
-    list[str],
-    typer.Option("--delegate", metavar="NAME[:key=value,...]", help=f"{_DELEGATE_HELP} {_AUTO_HELP}", show_default=False),
+    list[str], option("--delegate", metavar="NAME[:key=value,...]", help=f"{_DELEGATE_HELP} {_AUTO_HELP}")
 ]
 
 
@@ -181,7 +164,7 @@ class Settings:
 
         plugins = PluginManager().without(self.blocked, "-p no:")
         if libraries:
-            from oplet_tools.running.op_libraries import parse_op_library
+            from oplet_tools.running.delegates import parse_op_library
 
             for text in libraries:
                 plugins.add_op_library(*parse_op_library(text))

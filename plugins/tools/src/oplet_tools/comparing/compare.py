@@ -22,13 +22,13 @@ from oplet_tools.comparing.boundaries import (
     ComparedTensor,
     ProfilerGroup,
     TensorObserver,
+    accept_near_ties,
     is_delegate_kernel,
     merged,
     with_partitions,
 )
 from oplet_tools.comparing.interpreters import InterpreterPair, claimed_nodes, kernels_of
 from oplet_tools.comparing.lockstep import Lockstep, run_in_lockstep
-from oplet_tools.comparing.near_ties import accept_near_ties
 from oplet_tools.comparing.references import LITERT, litert_answers, saved_outputs
 from oplet_tools.running.inputs import load_inputs, notify_of_random
 from oplet_tools.running.model_runner import ModelRunner

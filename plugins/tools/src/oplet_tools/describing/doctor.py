@@ -11,7 +11,7 @@ from oplet.errors import OpletError
 from oplet.schema.enums import BuiltinOperator
 from oplet.toolkit import Op, default_manager, family_distribution, known_distribution, verify
 from oplet.versions.runtime_version import first_runtime
-from oplet_tools.describing.composites import composite_of, version_of
+from oplet_tools.describing.operators import composite_of, version_of
 from oplet_tools.describing.verdicts import Verdict, try_model
 
 __all__ = ["Diagnosis", "Examination", "diagnose", "examine"]

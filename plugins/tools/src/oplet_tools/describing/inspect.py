@@ -15,11 +15,11 @@ from oplet.errors import ModelError, OpletError
 from oplet.schema import tables
 from oplet.schema.enums import BuiltinOperator, TensorType
 from oplet.toolkit import PACKED_BITS, Op, bytes_needed, made_tensors, numpy_dtype, read_strings, unpack, verify
-from oplet_tools.describing.composites import composite_of, version_of
+from oplet_tools.describing.operators import composite_of, version_of
 from oplet_tools.describing.printable import MOST_VALUES, custom_options_of, plain_options, plain_values
 from oplet_tools.describing.verdicts import Verdict, try_model
 from oplet_tools.metadata.attached_files import attached_files
-from oplet_tools.metadata.json_form import to_dict
+from oplet_tools.metadata.reading import to_dict
 from oplet_tools.metadata.tables import model_metadata
 from oplet_tools.metadata.ultralytics import ultralytics_of
 

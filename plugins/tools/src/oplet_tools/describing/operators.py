@@ -1,6 +1,8 @@
 """Generator of docs/operators.md: the installed operators, with versions, types, and differences from LiteRT.
 
 python -m oplet_tools.describing.operators > docs/operators.md
+
+Names and versions of the composites in a model's tables.
 """
 
 from __future__ import annotations
@@ -8,11 +10,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
-from oplet import OpResolver, Registration
+from oplet import Composite, OpResolver, Registration
+from oplet.schema import tables
 from oplet.schema.enums import TensorType
+from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet.toolkit import ResolverEntry, op_label
 
 __all__ = ["operators_page"]
+
+
+def composite_of(operator: tables.Operator) -> Composite | None:
+    """Return the composite op that a STABLEHLO_COMPOSITE node stands for; None for another op, or a composite without a name."""
+    options = operator.builtin_options_2
+    return Composite(options.name) if isinstance(options, StableHLOCompositeOptions) and options.name else None
+
+
+def version_of(operator: tables.Operator) -> int:
+    """Return the version in the options of a STABLEHLO_COMPOSITE node; 0, which converters write as well, for other nodes."""
+    options = operator.builtin_options_2
+    return options.version if isinstance(options, StableHLOCompositeOptions) else 0
+
 
 _HEAD = """# Operators
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from oplet_tools.metadata.json_form import from_dict
+from oplet_tools.metadata.reading import from_dict
 from oplet_tools.metadata.tables import (
     AssociatedFile,
     AudioProperties,

@@ -17,8 +17,7 @@ from oplet.errors import ModelError
 from oplet.schema.encode import encode
 from oplet.texts import shown
 from oplet_tools.metadata.attached_files import MOST_BYTES, attached_file, attached_files
-from oplet_tools.metadata.json_form import from_dict
-from oplet_tools.metadata.reading import associated_files
+from oplet_tools.metadata.reading import associated_files, from_dict
 from oplet_tools.metadata.tables import (
     ENTRY,
     IDENTIFIER,

@@ -6,6 +6,7 @@ nodes, signatures and quantization), buffers and operator codes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,39 @@ from oplet.toolkit import (
     subgraph_fields,
 )
 from oplet_tools.describing.versions import KNOWN_CUSTOM_OPS, flex
-from oplet_tools.rewriting.control_dependencies import encode_control_dependencies
 
 __all__ = ["copied", "drop_buffers", "indices", "strip"]
+
+_VERSION = 1
+
+
+def encode_control_dependencies(edges: Sequence[Sequence[tuple[int, int]]]) -> bytes:
+    """Encode control edges between nodes as the metadata entry `model_control_dependencies`.
+
+    Args:
+        edges: for each subgraph its edges, as pairs (before, after) of node indices.
+    """
+    out = bytearray()
+    _put(out, _VERSION)
+    _put(out, len(edges))
+    for of_subgraph in edges:
+        _put(out, len(of_subgraph))
+        for before, after in of_subgraph:
+            _put(out, _zigzag(before))
+            _put(out, _zigzag(after))
+    return bytes(out)
+
+
+def _put(out: bytearray, value: int) -> None:
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def _zigzag(value: int) -> int:
+    return 2 * value if value >= 0 else -2 * value - 1
+
 
 #: Metadata entries that runtimes and delegates read.
 _READ_WHEN_RUN = frozenset({"min_runtime_version", CONTROL_DEPENDENCIES, "reduced_precision_support"})

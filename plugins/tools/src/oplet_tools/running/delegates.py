@@ -1,13 +1,18 @@
-"""Makes delegates from the options of a command line."""
+"""Makes delegates from the options of a command line.
+
+Parses the command-line form of operator libraries, shared libraries with TfLiteRegistrations.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from oplet.errors import DelegateError
-from oplet.toolkit import LibraryEntry, is_auto
+from oplet.schema.enums import BuiltinOperator
+from oplet.toolkit import LibraryEntry, Operators, is_auto
 from oplet_predictor.arguments import parse_delegate
 
 if TYPE_CHECKING:
@@ -69,3 +74,27 @@ def delegates_or_auto(texts: Sequence[str], plugins: PluginManager) -> Sequence[
             f"'{next(filter(is_auto, texts))}' chooses among all delegates, so it stands alone; here are {len(texts)}."
         )
     return texts[0]
+
+
+#: The path ends at the first colon behind which a function's name stands, which in C++ may have colons itself.
+_FORM = re.compile(r"(?P<path>.+?)(:(?P<function>[A-Za-z_]\w*(::[A-Za-z_]\w*)*)(=(?P<op>.+))?)?", re.DOTALL)
+
+
+def parse_op_library(text: str) -> tuple[str, Operators]:
+    """Parse a text into the file of an operator library, and a mapping from op to the function of the library that registers it,
+    as `PluginManager.add_op_library` takes them.
+
+    Args:
+        text: "FILE", "FILE:FUNCTION" or "FILE:FUNCTION=OP"; OP is a custom op's name, or that of a built-in operator to replace.
+
+    Examples:
+        >>> parse_op_library("libatan.so:AtanOperator=Atan")
+        ('libatan.so', {'Atan': 'AtanOperator'})
+    """
+    found = _FORM.fullmatch(text)
+    if found is None:
+        return text, None  # whoever opens it says that there is no such file
+    path, function, op = found["path"], found["function"], found["op"]
+    if op is None:
+        return path, function
+    return path, {BuiltinOperator[op] if op in BuiltinOperator.__members__ else op: function}

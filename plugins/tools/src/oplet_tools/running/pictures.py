@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import TensorError, text_of
 from oplet.toolkit import open_file
-from oplet_tools.running.values.picture import Picture
-from oplet_tools.running.values.picture_parts import MOST_PARTS, TooManyParts, scans_of
-from oplet_tools.running.values.picture_rules import PictureRules
+from oplet_tools.running.values.picture_rules import MOST_PARTS, Picture, PictureRules, TooManyParts, scans_of
 from oplet_tools.running.values.pixel_values import scale_pixels
 from oplet_tools.running.values.preprocessing import Preprocessing
 

@@ -75,20 +75,17 @@ for _name, _compute in {
 
 
 @translates("ADD_N", inputs=(2, 1024), types=NUMBERS)
-def add_n(trace: Trace, node: Node, *values: Any) -> Any:
-    """Return the outputs of ADD_N as traced jax values."""
+def _add_n(trace: Trace, node: Node, *values: Any) -> Any:
     return reduce(jnp.add, values)
 
 
 @translates("PRELU", inputs=(2, 2), real=True)
-def prelu(trace: Trace, node: Node, x: Any, alpha: Any) -> Any:
-    """Return the outputs of PRELU as traced jax values."""
+def _prelu(trace: Trace, node: Node, x: Any, alpha: Any) -> Any:
     return jnp.where(x >= 0, x, x * alpha)
 
 
 @translates("BITWISE_XOR", inputs=(2, 2), types=(*INTEGERS, TensorType.BOOL))
-def bitwise_xor(trace: Trace, node: Node, x: Any, y: Any) -> Any:
-    """Return the outputs of BITWISE_XOR as traced jax values."""
+def _bitwise_xor(trace: Trace, node: Node, x: Any, y: Any) -> Any:
     return x ^ y
 
 

@@ -38,8 +38,7 @@ def _if_bodies(node: Node) -> list[int]:
 
 
 @translates("IF", inputs=_MANY, outputs=None, types=MOVED, moves=True, bodies=_if_bodies)
-def if_(trace: Trace, node: Node, condition: Any, *values: Any) -> list[Any]:
-    """Return the outputs of IF as traced jax values."""
+def _if(trace: Trace, node: Node, condition: Any, *values: Any) -> list[Any]:
     return _branches(trace, node, condition.reshape(()).astype(jnp.int32), _if_bodies(node), values)
 
 

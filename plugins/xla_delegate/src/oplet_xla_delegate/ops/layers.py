@@ -59,8 +59,7 @@ def _refuses_conv_2d(node: Node) -> str:
 
 
 @translates("CONV_2D", newest=8, inputs=(2, 3), optional=(2,), refuses=_refuses_conv_2d, real=True, bias=2)
-def conv_2d(trace: Trace, node: Node, x: Any, w: Any, *bias: Any) -> Any:
-    """Return the outputs of CONV_2D as traced jax values."""
+def _conv_2d(trace: Trace, node: Node, x: Any, w: Any, *bias: Any) -> Any:
     options = node.options(Conv2DOptions)
     strides, dilations = _window(options)
     made = trace.product(
@@ -135,8 +134,7 @@ def _dilations_3d(options: Conv3DOptions) -> list[int]:
 
 
 @translates("CONV_3D", inputs=(2, 3), optional=(2,), refuses=_refuses_conv_3d)
-def conv_3d(trace: Trace, node: Node, x: Any, w: Any, *bias: Any) -> Any:
-    """Return the outputs of CONV_3D as traced jax values."""
+def _conv_3d(trace: Trace, node: Node, x: Any, w: Any, *bias: Any) -> Any:
     options = node.options(Conv3DOptions)
     strides, dilations = _strides_3d(options), _dilations_3d(options)
     made = trace.product(
@@ -183,8 +181,7 @@ def _refuses_transpose_conv(node: Node) -> str:
     real=True,
     bias=3,
 )
-def transpose_conv(trace: Trace, node: Node, _: Any, w: Any, x: Any, *bias: Any) -> Any:
-    """Return the outputs of TRANSPOSE_CONV as traced jax values."""
+def _transpose_conv(trace: Trace, node: Node, _: Any, w: Any, x: Any, *bias: Any) -> Any:
     options, shape = node.options(TransposeConvOptions), node.outputs[0].shape
     strides = [options.stride_h, options.stride_w]
     begin = [before for before, _ in _padding(options.padding, shape[1:3], w.shape[1:3], strides)]
@@ -207,8 +204,7 @@ def _refuses_transpose_bias(node: Node) -> str:
 
 
 @translates("Convolution2DTransposeBias", inputs=(3, 3), custom=True, refuses=_refuses_transpose_bias)
-def convolution_2d_transpose_bias(trace: Trace, node: Node, x: Any, w: Any, bias: Any) -> Any:
-    """Return the outputs of MediaPipe's Convolution2DTransposeBias as traced jax values."""
+def _convolution_2d_transpose_bias(trace: Trace, node: Node, x: Any, w: Any, bias: Any) -> Any:
     strides, shape = _custom_strides(node), node.outputs[0].shape
     sizes = zip(x.shape[1:3], w.shape[1:3], shape[1:3], strides)
     begin = [max((size - 1) * stride + taps - wanted, 0) // 2 for size, taps, wanted, stride in sizes]
@@ -228,16 +224,14 @@ def _refuses_fully_connected(node: Node) -> str:
 
 
 @translates("FULLY_CONNECTED", newest=14, inputs=(2, 3), optional=(2,), refuses=_refuses_fully_connected, real=True, bias=2)
-def fully_connected(trace: Trace, node: Node, x: Any, w: Any, *bias: Any) -> Any:
-    """Return the outputs of FULLY_CONNECTED as traced jax values."""
+def _fully_connected(trace: Trace, node: Node, x: Any, w: Any, *bias: Any) -> Any:
     rows = x.reshape(-1, w.shape[1])
     made = _with_bias(trace.product(lax.dot_general, rows, w, dimension_numbers=(((1,), (1,)), ((), ()))), bias)
     return activated(made, node, FullyConnectedOptions).reshape(node.outputs[0].shape)
 
 
 @translates("BATCH_MATMUL", newest=5, inputs=(2, 2), real=True)
-def batch_matmul(trace: Trace, node: Node, x: Any, y: Any) -> Any:
-    """Return the outputs of BATCH_MATMUL as traced jax values."""
+def _batch_matmul(trace: Trace, node: Node, x: Any, y: Any) -> Any:
     options = node.options(BatchMatMulOptions)
     x = jnp.swapaxes(x, -1, -2) if options.adj_x else x
     y = jnp.swapaxes(y, -1, -2) if options.adj_y else y
@@ -267,8 +261,7 @@ def _folded(node: Node, x: Any, start: Any, combine: Any) -> Any:
 
 
 @translates("MAX_POOL_2D", newest=4, refuses=_refuses_pool, real=True)
-def max_pool_2d(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of MAX_POOL_2D as traced jax values."""
+def _max_pool_2d(trace: Trace, node: Node, x: Any) -> Any:
     return activated(_folded(node, x, x.dtype.type(-np.inf), lax.max), node, Pool2DOptions)
 
 
@@ -288,14 +281,12 @@ def _average(node: Node, x: Any) -> Any:
 
 
 @translates("AVERAGE_POOL_2D", newest=4, refuses=_refuses_pool, real=True)
-def average_pool_2d(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of AVERAGE_POOL_2D as traced jax values."""
+def _average_pool_2d(trace: Trace, node: Node, x: Any) -> Any:
     return activated(_average(node, x), node, Pool2DOptions)
 
 
 @translates("L2_POOL_2D", refuses=_refuses_pool)
-def l2_pool_2d(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of L2_POOL_2D as traced jax values."""
+def _l2_pool_2d(trace: Trace, node: Node, x: Any) -> Any:
     return activated(jnp.sqrt(_average(node, x * x)), node, Pool2DOptions)
 
 
@@ -334,8 +325,7 @@ def _refuses_nearest(node: Node) -> str:
 
 
 @translates("RESIZE_NEAREST_NEIGHBOR", newest=4, inputs=(2, 2), types=MOVED, moves=True, constants=(1,), refuses=_refuses_nearest)
-def resize_nearest_neighbor(trace: Trace, node: Node, x: Any, _: Any) -> Any:
-    """Return the outputs of RESIZE_NEAREST_NEIGHBOR as traced jax values."""
+def _resize_nearest_neighbor(trace: Trace, node: Node, x: Any, _: Any) -> Any:
     options, out = node.options(ResizeNearestNeighborOptions), node.outputs[0]
     for axis in (1, 2):
         size, wanted = x.shape[axis], out.shape[axis]

@@ -23,46 +23,39 @@ from oplet.schema.options import (
     UnpackOptions,
 )
 from oplet_xla_delegate.activations import activated, refuses_activation
-from oplet_xla_delegate.parameters import axes_of, integers
 from oplet_xla_delegate.tracing import Trace, inside
-from oplet_xla_delegate.translators import FLOATS, MOVED, translates
+from oplet_xla_delegate.translators import FLOATS, MOVED, axes_of, integers, translates
 
 
 @translates("RESHAPE", newest=2, inputs=(1, 2), types=MOVED, moves=True, constants=(1,), optional=(1,))
 @translates("SQUEEZE", newest=2, types=MOVED, moves=True)
 @translates("EXPAND_DIMS", newest=2, inputs=(2, 2), types=MOVED, moves=True, constants=(1,))
-def reshape(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
-    """Return the outputs of RESHAPE, or of another op that only changes the shape, as traced jax values."""
+def _reshape(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
     return x.reshape(node.outputs[0].shape)
 
 
 @translates("TRANSPOSE", newest=6, inputs=(2, 2), types=MOVED, moves=True, constants=(1,))
-def transpose(trace: Trace, node: Node, x: Any, _: Any) -> Any:
-    """Return the outputs of TRANSPOSE as traced jax values."""
+def _transpose(trace: Trace, node: Node, x: Any, _: Any) -> Any:
     return x.transpose(axes_of(integers(node.inputs[1]), x.ndim))
 
 
 @translates("BROADCAST_TO", newest=3, inputs=(2, 2), types=MOVED, moves=True, constants=(1,))
-def broadcast_to(trace: Trace, node: Node, x: Any, _: Any) -> Any:
-    """Return the outputs of BROADCAST_TO as traced jax values."""
+def _broadcast_to(trace: Trace, node: Node, x: Any, _: Any) -> Any:
     return jnp.broadcast_to(x, node.outputs[0].shape)
 
 
 @translates("FILL", newest=4, inputs=(2, 2), types=MOVED, moves=True, constants=(0,))
-def fill(trace: Trace, node: Node, _: Any, value: Any) -> Any:
-    """Return the outputs of FILL as traced jax values."""
+def _fill(trace: Trace, node: Node, _: Any, value: Any) -> Any:
     return jnp.broadcast_to(value.reshape(()), node.outputs[0].shape)
 
 
 @translates("TILE", newest=3, inputs=(2, 2), types=MOVED, moves=True, constants=(1,))
-def tile(trace: Trace, node: Node, x: Any, _: Any) -> Any:
-    """Return the outputs of TILE as traced jax values."""
+def _tile(trace: Trace, node: Node, x: Any, _: Any) -> Any:
     return jnp.tile(x, integers(node.inputs[1]))
 
 
 @translates("REVERSE_V2", newest=3, inputs=(2, 2), types=MOVED, moves=True, constants=(1,))
-def reverse_v2(trace: Trace, node: Node, x: Any, _: Any) -> Any:
-    """Return the outputs of REVERSE_V2 as traced jax values."""
+def _reverse_v2(trace: Trace, node: Node, x: Any, _: Any) -> Any:
     return jnp.flip(x, axes_of(integers(node.inputs[1]), x.ndim))
 
 
@@ -75,20 +68,17 @@ def _refuses_joining(node: Node) -> str:
 
 
 @translates("CONCATENATION", newest=5, inputs=(1, 4096), types=MOVED, moves=True, refuses=_refuses_joining)
-def concatenation(trace: Trace, node: Node, *values: Any) -> Any:
-    """Return the outputs of CONCATENATION as traced jax values."""
+def _concatenation(trace: Trace, node: Node, *values: Any) -> Any:
     return activated(jnp.concatenate(values, node.options(ConcatenationOptions).axis), node, ConcatenationOptions)
 
 
 @translates("PACK", newest=4, inputs=(1, 4096), types=MOVED, moves=True)
-def pack(trace: Trace, node: Node, *values: Any) -> Any:
-    """Return the outputs of PACK as traced jax values."""
+def _pack(trace: Trace, node: Node, *values: Any) -> Any:
     return jnp.stack(values, node.options(PackOptions).axis)
 
 
 @translates("UNPACK", newest=4, outputs=None, types=MOVED, moves=True)
-def unpack(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of UNPACK as traced jax values."""
+def _unpack(trace: Trace, node: Node, x: Any) -> Any:
     axis = node.options(UnpackOptions).axis % x.ndim
     return [lax.index_in_dim(x, place, axis, keepdims=False) for place in range(x.shape[axis])]
 
@@ -99,14 +89,12 @@ def _pieces(node: Node, x: Any, axis: int) -> list[Any]:
 
 
 @translates("SPLIT", newest=4, inputs=(2, 2), outputs=None, types=MOVED, moves=True, constants=(0,))
-def split(trace: Trace, node: Node, _: Any, x: Any) -> Any:
-    """Return the outputs of SPLIT as traced jax values."""
+def _split(trace: Trace, node: Node, _: Any, x: Any) -> Any:
     return _pieces(node, x, axes_of(integers(node.inputs[0]), x.ndim)[0])
 
 
 @translates("SPLIT_V", newest=2, inputs=(3, 3), outputs=None, types=MOVED, moves=True, constants=(1, 2))
-def split_v(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
-    """Return the outputs of SPLIT_V as traced jax values."""
+def _split_v(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
     return _pieces(node, x, axes_of(integers(node.inputs[2]), x.ndim)[0])
 
 
@@ -159,8 +147,7 @@ def _refuses_strided(node: Node) -> str:
 
 
 @translates("STRIDED_SLICE", newest=8, inputs=(4, 4), types=MOVED, moves=True, constants=(1, 2, 3), refuses=_refuses_strided)
-def strided_slice(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
-    """Return the outputs of STRIDED_SLICE as traced jax values."""
+def _strided_slice(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
     return x[tuple(_parts(node))]
 
 
@@ -173,8 +160,7 @@ def _refuses_gather(node: Node) -> str:
 
 
 @translates("GATHER", newest=7, inputs=(2, 2), types=MOVED, moves=True, refuses=_refuses_gather)
-def gather(trace: Trace, node: Node, x: Any, positions: Any) -> Any:
-    """Return the outputs of GATHER as traced jax values."""
+def _gather(trace: Trace, node: Node, x: Any, positions: Any) -> Any:
     options = node.options(GatherOptions)
     axis, batch = options.axis % x.ndim, options.batch_dims % max(positions.ndim, 1)
     if not batch:
@@ -191,20 +177,17 @@ def gather(trace: Trace, node: Node, x: Any, positions: Any) -> Any:
 
 
 @translates("GATHER_ND", newest=5, inputs=(2, 2), types=MOVED, moves=True)
-def gather_nd(trace: Trace, node: Node, x: Any, positions: Any) -> Any:
-    """Return the outputs of GATHER_ND as traced jax values."""
+def _gather_nd(trace: Trace, node: Node, x: Any, positions: Any) -> Any:
     return x.at[tuple(jnp.moveaxis(positions, -1, 0))].get(mode="clip")
 
 
 @translates("DYNAMIC_UPDATE_SLICE", newest=4, inputs=(3, 3), types=MOVED, moves=True)
-def dynamic_update_slice(trace: Trace, node: Node, x: Any, update: Any, begin: Any) -> Any:
-    """Return the outputs of DYNAMIC_UPDATE_SLICE as traced jax values."""
+def _dynamic_update_slice(trace: Trace, node: Node, x: Any, update: Any, begin: Any) -> Any:
     return lax.dynamic_update_slice(x, update, inside(begin, x.shape, update.shape))
 
 
 @translates("ONE_HOT", inputs=(4, 4), types=MOVED, constants=(1,))
-def one_hot(trace: Trace, node: Node, places: Any, _: Any, on: Any, off: Any) -> Any:
-    """Return the outputs of ONE_HOT as traced jax values."""
+def _one_hot(trace: Trace, node: Node, places: Any, _: Any, on: Any, off: Any) -> Any:
     out = node.outputs[0]
     axis = node.options(OneHotOptions).axis % out.ndim
     shape = [1] * out.ndim
@@ -229,14 +212,12 @@ def _refuses_widths(node: Node) -> str:
 
 
 @translates("PAD", newest=4, inputs=(2, 2), types=MOVED, moves=True, constants=(1,), refuses=_refuses_widths)
-def pad(trace: Trace, node: Node, x: Any, _: Any) -> Any:
-    """Return the outputs of PAD as traced jax values."""
+def _pad(trace: Trace, node: Node, x: Any, _: Any) -> Any:
     return jnp.pad(x, _widths(node), constant_values=x.dtype.type(node.outputs[0].zero_point))
 
 
 @translates("PADV2", newest=4, inputs=(3, 3), types=MOVED, moves=True, constants=(1,), refuses=_refuses_widths)
-def padv2(trace: Trace, node: Node, x: Any, _: Any, filler: Any) -> Any:
-    """Return the outputs of PADV2 as traced jax values."""
+def _padv2(trace: Trace, node: Node, x: Any, _: Any, filler: Any) -> Any:
     return lax.pad(x, filler.reshape(()), [(before, behind, 0) for before, behind in _widths(node)])
 
 
@@ -249,8 +230,7 @@ def _refuses_mirror(node: Node) -> str:
 
 
 @translates("MIRROR_PAD", newest=3, inputs=(2, 2), types=MOVED, moves=True, constants=(1,), refuses=_refuses_mirror)
-def mirror_pad(trace: Trace, node: Node, x: Any, _: Any) -> Any:
-    """Return the outputs of MIRROR_PAD as traced jax values."""
+def _mirror_pad(trace: Trace, node: Node, x: Any, _: Any) -> Any:
     reflects = node.options(MirrorPadOptions).mode is MirrorPadMode.REFLECT
     return jnp.pad(x, _widths(node), mode="reflect" if reflects else "symmetric")
 
@@ -263,16 +243,14 @@ def _refuses_image(node: Node) -> str:
 
 
 @translates("DEPTH_TO_SPACE", newest=2, types=MOVED, moves=True, refuses=_refuses_image)
-def depth_to_space(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of DEPTH_TO_SPACE as traced jax values."""
+def _depth_to_space(trace: Trace, node: Node, x: Any) -> Any:
     size, (batch, height, width, depth) = node.options(DepthToSpaceOptions).block_size, x.shape
     blocks = x.reshape(batch, height, width, size, size, depth // (size * size)).transpose(0, 1, 3, 2, 4, 5)
     return blocks.reshape(node.outputs[0].shape)
 
 
 @translates("SPACE_TO_DEPTH", newest=2, types=MOVED, moves=True, refuses=_refuses_image)
-def space_to_depth(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of SPACE_TO_DEPTH as traced jax values."""
+def _space_to_depth(trace: Trace, node: Node, x: Any) -> Any:
     size, (batch, height, width, depth) = node.options(SpaceToDepthOptions).block_size, x.shape
     blocks = x.reshape(batch, height // size, size, width // size, size, depth).transpose(0, 1, 3, 2, 4, 5)
     return blocks.reshape(node.outputs[0].shape)
@@ -286,8 +264,7 @@ def _blocks(node: Node) -> tuple[list[int], list[tuple[int, int]]]:
 
 
 @translates("SPACE_TO_BATCH_ND", newest=4, inputs=(3, 3), types=MOVED, moves=True, constants=(1, 2))
-def space_to_batch_nd(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
-    """Return the outputs of SPACE_TO_BATCH_ND as traced jax values."""
+def _space_to_batch_nd(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
     sizes, edges = _blocks(node)
     left = x.ndim - 1 - len(sizes)
     x = jnp.pad(x, [(0, 0), *edges, *[(0, 0)] * left], constant_values=x.dtype.type(node.outputs[0].zero_point))
@@ -301,8 +278,7 @@ def space_to_batch_nd(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
 
 
 @translates("BATCH_TO_SPACE_ND", newest=4, inputs=(3, 3), types=MOVED, moves=True, constants=(1, 2))
-def batch_to_space_nd(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
-    """Return the outputs of BATCH_TO_SPACE_ND as traced jax values."""
+def _batch_to_space_nd(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
     sizes, edges = _blocks(node)
     count, batch = len(sizes), x.shape[0] // int(np.prod(sizes))
     blocks = x.reshape((*sizes, batch, *x.shape[1:]))

@@ -1,4 +1,7 @@
-"""Reductions, searches, sorts and sums along axes."""
+"""Reductions, searches, sorts and sums along axes.
+
+QUANTIZE and DEQUANTIZE: from real numbers to integers that stand for them, and back.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,9 @@ from jax import lax
 from oplet import Node, TensorType
 from oplet.schema.options import CumsumOptions, L2NormOptions, ReducerOptions, SoftmaxOptions
 from oplet_xla_delegate.activations import activated, refuses_activation
-from oplet_xla_delegate.parameters import axes_of, integers
-from oplet_xla_delegate.quantization import EIGHT_BITS
+from oplet_xla_delegate.quantization import EIGHT_BITS, QUANTIZED, dequantized, one_scale
 from oplet_xla_delegate.tracing import Trace
-from oplet_xla_delegate.translators import FLOATS, MOVED, NUMBERS, translates
+from oplet_xla_delegate.translators import FLOATS, MOVED, NUMBERS, axes_of, integers, translates
 
 
 def _reduction(name: str, compute: Any, types: Any, *, real: bool = False) -> None:
@@ -56,8 +58,7 @@ _search("ARG_MIN", False)
 
 
 @translates("TOPK_V2", newest=3, inputs=(2, 2), outputs=2, types=(TensorType.FLOAT32, TensorType.INT32), constants=(1,))
-def topk_v2(trace: Trace, node: Node, x: Any, _: Any) -> Any:
-    """Return the outputs of TOPK_V2 as traced jax values."""
+def _topk_v2(trace: Trace, node: Node, x: Any, _: Any) -> Any:
     values, places = lax.top_k(x, integers(node.inputs[1])[0])
     return values, places.astype(node.outputs[1].dtype)
 
@@ -67,14 +68,12 @@ def _refuses_scalar(node: Node) -> str:
 
 
 @translates("SOFTMAX", newest=4, refuses=_refuses_scalar, real=True, scaled=EIGHT_BITS)
-def softmax(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of SOFTMAX as traced jax values."""
+def _softmax(trace: Trace, node: Node, x: Any) -> Any:
     return jax.nn.softmax(x * x.dtype.type(node.options(SoftmaxOptions).beta), axis=-1)
 
 
 @translates("LOG_SOFTMAX", newest=2, refuses=_refuses_scalar, real=True, scaled=EIGHT_BITS)
-def log_softmax(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of LOG_SOFTMAX as traced jax values."""
+def _log_softmax(trace: Trace, node: Node, x: Any) -> Any:
     return jax.nn.log_softmax(x, axis=-1)
 
 
@@ -83,18 +82,42 @@ def _refuses_norm(node: Node) -> str:
 
 
 @translates("L2_NORMALIZATION", newest=2, refuses=_refuses_norm)
-def l2_normalization(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of L2_NORMALIZATION as traced jax values."""
+def _l2_normalization(trace: Trace, node: Node, x: Any) -> Any:
     root = jnp.sqrt(jnp.sum(x * x, axis=-1, keepdims=True))
     return activated(x / jnp.maximum(root, x.dtype.type(1e-6)), node, L2NormOptions)
 
 
 @translates("CUMSUM", inputs=(2, 2), types=NUMBERS, constants=(1,))
-def cumsum(trace: Trace, node: Node, x: Any, _: Any) -> Any:
-    """Return the outputs of CUMSUM as traced jax values."""
+def _cumsum(trace: Trace, node: Node, x: Any, _: Any) -> Any:
     options, axis = node.options(CumsumOptions), axes_of(integers(node.inputs[1]), x.ndim)[0]
     total = lax.cumsum(x, axis, reverse=options.reverse)
     if not options.exclusive:
         return total
     edge = (-1, 1, 0) if options.reverse else (1, -1, 0)
     return lax.pad(total, jnp.zeros((), x.dtype), [edge if at == axis else (0, 0, 0) for at in range(x.ndim)])
+
+
+_TYPES = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16, *QUANTIZED)
+
+
+def _refuses_dequantize(node: Node) -> str:
+    data, out = node.inputs[0], node.outputs[0]
+    fits = out.type is TensorType.FLOAT32 and (data.type in FLOATS[1:3] or one_scale(data))
+    return "" if fits else f"it is to make {out} of {data}"
+
+
+@translates("DEQUANTIZE", newest=6, types=_TYPES, moves=True, refuses=_refuses_dequantize)
+def _dequantize(trace: Trace, node: Node, x: Any) -> Any:
+    return dequantized(x, node.inputs[0])
+
+
+def _refuses_quantize(node: Node) -> str:
+    data, out = node.inputs[0], node.outputs[0]
+    fits = one_scale(out) and (data.type is TensorType.FLOAT32 or one_scale(data))
+    return "" if fits else f"it is to make {out} of {data}"
+
+
+@translates("QUANTIZE", newest=4, types=_TYPES, scaled=_TYPES, real=True, refuses=_refuses_quantize)
+def quantize(trace: Trace, node: Node, x: Any) -> Any:
+    """Return the outputs of QUANTIZE as traced jax values: real numbers, which the trace quantizes like all quantized outputs."""
+    return x

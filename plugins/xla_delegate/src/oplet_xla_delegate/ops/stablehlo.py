@@ -82,8 +82,7 @@ def _refuses_convert(node: Node) -> str:
 
 
 @translates("STABLEHLO_CONVERT", types=MOVED, moves=True, refuses=_refuses_convert)
-def convert(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of STABLEHLO_CONVERT as traced jax values."""
+def _convert(trace: Trace, node: Node, x: Any) -> Any:
     return converted(x, node.outputs[0].dtype)
 
 
@@ -99,8 +98,7 @@ def _refuses_compare(node: Node) -> str:
 
 
 @translates("STABLEHLO_COMPARE", inputs=(2, 2), types=MOVED, moves=True, refuses=_refuses_compare)
-def compare(trace: Trace, node: Node, x: Any, y: Any) -> Any:
-    """Return the outputs of STABLEHLO_COMPARE as traced jax values."""
+def _compare(trace: Trace, node: Node, x: Any, y: Any) -> Any:
     return _DIRECTIONS[node.options(StablehloCompareOptions).comparison_direction](x, y)
 
 
@@ -108,20 +106,17 @@ def compare(trace: Trace, node: Node, x: Any, y: Any) -> Any:
 
 
 @translates("STABLEHLO_RESHAPE", types=MOVED, moves=True)
-def reshape(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of STABLEHLO_RESHAPE as traced jax values."""
+def _reshape(trace: Trace, node: Node, x: Any) -> Any:
     return x.reshape(node.outputs[0].shape)
 
 
 @translates("STABLEHLO_TRANSPOSE", types=MOVED, moves=True)
-def transpose(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of STABLEHLO_TRANSPOSE as traced jax values."""
+def _transpose(trace: Trace, node: Node, x: Any) -> Any:
     return x.transpose(_list(node.options(StablehloTransposeOptions).permutation))
 
 
 @translates("STABLEHLO_BROADCAST_IN_DIM", inputs=(1, 2), types=MOVED, moves=True, constants=(1,))
-def broadcast_in_dim(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
-    """Return the outputs of STABLEHLO_BROADCAST_IN_DIM as traced jax values."""
+def _broadcast_in_dim(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
     if len(node.inputs) > 1:
         return lax.broadcast_in_dim(x, node.outputs[0].shape, _list(node.inputs[1].data))
     return lax.broadcast_in_dim(
@@ -130,49 +125,42 @@ def broadcast_in_dim(trace: Trace, node: Node, x: Any, *rest: Any) -> Any:
 
 
 @translates("STABLEHLO_CONCATENATE", inputs=(1, 4096), types=MOVED, moves=True)
-def concatenate(trace: Trace, node: Node, *values: Any) -> Any:
-    """Return the outputs of STABLEHLO_CONCATENATE as traced jax values."""
+def _concatenate(trace: Trace, node: Node, *values: Any) -> Any:
     return jnp.concatenate(values, node.options(StablehloConcatenateOptions).dimension)
 
 
 @translates("STABLEHLO_SLICE", types=MOVED, moves=True)
-def slice_(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of STABLEHLO_SLICE as traced jax values."""
+def _slice(trace: Trace, node: Node, x: Any) -> Any:
     options = node.options(StablehloSliceOptions)
     return lax.slice(x, _list(options.start_indices), _list(options.limit_indices), _list(options.strides))
 
 
 @translates("STABLEHLO_PAD", inputs=(2, 2), types=MOVED, moves=True)
-def pad(trace: Trace, node: Node, x: Any, filler: Any) -> Any:
-    """Return the outputs of STABLEHLO_PAD as traced jax values."""
+def _pad(trace: Trace, node: Node, x: Any, filler: Any) -> Any:
     options = node.options(StablehloPadOptions)
     widths = zip(*map(_list, (options.edge_padding_low, options.edge_padding_high, options.interior_padding)))
     return lax.pad(x, filler.reshape(()), list(widths))
 
 
 @translates("STABLEHLO_IOTA", inputs=(0, 0), types=NUMBERS)
-def iota(trace: Trace, node: Node) -> Any:
-    """Return the outputs of STABLEHLO_IOTA as traced jax values."""
+def _iota(trace: Trace, node: Node) -> Any:
     out = node.outputs[0]
     return lax.broadcasted_iota(out.dtype, out.shape, node.options(StablehloIotaOptions).iota_dimension)
 
 
 @translates("STABLEHLO_DYNAMIC_SLICE", inputs=(1, 64), types=MOVED, moves=True)
-def dynamic_slice(trace: Trace, node: Node, x: Any, *begin: Any) -> Any:
-    """Return the outputs of STABLEHLO_DYNAMIC_SLICE as traced jax values."""
+def _dynamic_slice(trace: Trace, node: Node, x: Any, *begin: Any) -> Any:
     sizes = _list(node.options(StablehloDynamicSliceOptions).slice_sizes)
     return lax.dynamic_slice(x, inside(begin, x.shape, sizes), sizes)
 
 
 @translates("STABLEHLO_DYNAMIC_UPDATE_SLICE", inputs=(2, 64), types=MOVED, moves=True)
-def dynamic_update_slice(trace: Trace, node: Node, x: Any, update: Any, *begin: Any) -> Any:
-    """Return the outputs of STABLEHLO_DYNAMIC_UPDATE_SLICE as traced jax values."""
+def _dynamic_update_slice(trace: Trace, node: Node, x: Any, update: Any, *begin: Any) -> Any:
     return lax.dynamic_update_slice(x, update, inside(begin, x.shape, update.shape))
 
 
 @translates("STABLEHLO_GATHER", inputs=(2, 2), types=MOVED, moves=True)
-def gather(trace: Trace, node: Node, x: Any, places: Any) -> Any:
-    """Return the outputs of STABLEHLO_GATHER as traced jax values."""
+def _gather(trace: Trace, node: Node, x: Any, places: Any) -> Any:
     options = node.options(StablehloGatherOptions)
     numbers = lax.GatherDimensionNumbers(
         tuple(_list(options.offset_dims)), tuple(_list(options.collapsed_slice_dims)), tuple(_list(options.start_index_map))
@@ -189,8 +177,7 @@ def _index_vectors(places: Any, axis: int) -> Any:
 
 
 @translates("STABLEHLO_DOT_GENERAL", inputs=(2, 2), types=NUMBERS)
-def dot_general(trace: Trace, node: Node, x: Any, y: Any) -> Any:
-    """Return the outputs of STABLEHLO_DOT_GENERAL as traced jax values."""
+def _dot_general(trace: Trace, node: Node, x: Any, y: Any) -> Any:
     options = node.options(StablehloDotGeneralOptions)
     contracting = _list(options.lhs_contracting_dimensions), _list(options.rhs_contracting_dimensions)
     batch = _list(options.lhs_batching_dimensions), _list(options.rhs_batching_dimensions)
@@ -199,8 +186,7 @@ def dot_general(trace: Trace, node: Node, x: Any, y: Any) -> Any:
 
 
 @translates("STABLEHLO_CONVOLUTION", inputs=(2, 2), types=NUMBERS)
-def convolution(trace: Trace, node: Node, x: Any, w: Any) -> Any:
-    """Return the outputs of STABLEHLO_CONVOLUTION as traced jax values."""
+def _convolution(trace: Trace, node: Node, x: Any, w: Any) -> Any:
     options = node.options(StablehloConvolutionOptions)
     spatial = x.ndim - 2
     numbers = lax.ConvDimensionNumbers(
@@ -264,8 +250,7 @@ def _window_bodies(node: Node) -> list[int]:
 
 
 @translates("STABLEHLO_REDUCE_WINDOW", inputs=(2, 2), types=MOVED, moves=True, bodies=_window_bodies)
-def reduce_window(trace: Trace, node: Node, x: Any, start: Any) -> Any:
-    """Return the outputs of STABLEHLO_REDUCE_WINDOW as traced jax values."""
+def _reduce_window(trace: Trace, node: Node, x: Any, start: Any) -> Any:
     options, ones = node.options(StablehloReduceWindowOptions), [1] * x.ndim
     edges = _list(options.padding) or [0] * (2 * x.ndim)
     return lax.reduce_window(

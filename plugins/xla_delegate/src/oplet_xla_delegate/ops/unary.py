@@ -50,26 +50,22 @@ for _name, _compute in _OF_NUMBERS.items():
 
 
 @translates("ZEROS_LIKE", types=(*NUMBERS, TensorType.BOOL))
-def zeros_like(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of ZEROS_LIKE as traced jax values."""
+def _zeros_like(trace: Trace, node: Node, x: Any) -> Any:
     return jnp.zeros_like(x)
 
 
 @translates("LOGICAL_NOT", types=(TensorType.BOOL,))
-def logical_not(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of LOGICAL_NOT as traced jax values."""
+def _logical_not(trace: Trace, node: Node, x: Any) -> Any:
     return ~x
 
 
 @translates("GELU", newest=2, real=True)
-def gelu(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of GELU as traced jax values."""
+def _gelu(trace: Trace, node: Node, x: Any) -> Any:
     return jax.nn.gelu(x, approximate=node.options(GeluOptions).approximate)
 
 
 @translates("LEAKY_RELU", newest=2, real=True)
-def leaky_relu(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of LEAKY_RELU as traced jax values."""
+def _leaky_relu(trace: Trace, node: Node, x: Any) -> Any:
     return jnp.where(x > 0, x, x * x.dtype.type(node.options(LeakyReluOptions).alpha))
 
 
@@ -81,8 +77,7 @@ def _refuses_cast(node: Node) -> str:
 
 
 @translates("CAST", newest=7, types=(*NUMBERS, TensorType.BOOL), refuses=_refuses_cast, moves=True)
-def cast(trace: Trace, node: Node, x: Any) -> Any:
-    """Return the outputs of CAST as traced jax values."""
+def _cast(trace: Trace, node: Node, x: Any) -> Any:
     return converted(x, node.outputs[0].dtype)
 
 

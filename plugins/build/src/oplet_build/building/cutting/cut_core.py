@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import oplet
 from oplet_build.building.cutting.syntax import statement_lists
+from oplet_build.building.distributions import Package, find_package
 from oplet_build.building.error import BuildError
-from oplet_build.building.packages import Package, find_package
 
 __all__ = ["FLATBUFFERS", "PACKAGES", "core_packages", "cut_core", "strip_source"]
 

@@ -16,10 +16,9 @@ from oplet_build.building.cutting.cut_core import PACKAGES
 from oplet_build.building.cutting.dependencies import DependencyClosure, ReachedModule, ReadModules
 from oplet_build.building.cutting.import_rewriting import rewrite_imports
 from oplet_build.building.cutting.tree_shaking import shaken_source
-from oplet_build.building.distributions import Distribution, distribution, op_packages
+from oplet_build.building.distributions import Distribution, Package, distribution, find_package, is_library, op_packages
 from oplet_build.building.error import BuildError
 from oplet_build.building.kernels import Kernel, Origin
-from oplet_build.building.packages import Package, find_package, is_library
 from oplet_build.building.packing.plugin_module import plugin_module
 from oplet_build.building.providers import PassedOver, ProviderChoice, choose_providers, indispensable_providers
 from oplet_build.selection.needs import OpNeed, Use

@@ -13,8 +13,8 @@ from types import MappingProxyType
 
 from oplet_build.building.cutting.statements import Chain, Import, Module, Statement, read_module
 from oplet_build.building.cutting.syntax import syntax_nodes
+from oplet_build.building.distributions import Package
 from oplet_build.building.error import BuildError
-from oplet_build.building.packages import Package
 from oplet_build.selection.needs import Use
 
 __all__ = ["DependencyClosure", "ReachedModule", "ReadModules"]

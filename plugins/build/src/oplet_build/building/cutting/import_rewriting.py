@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from oplet_build.building.cutting.syntax import syntax_nodes
-from oplet_build.building.packages import Package
+from oplet_build.building.distributions import Package
 
 __all__ = ["rewrite_imports"]
 

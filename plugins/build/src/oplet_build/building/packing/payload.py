@@ -1,29 +1,170 @@
-"""The payload of a program: kernels, the core that runs them and, if wanted, the models; written as a .pyz program or as a wheel."""
+"""The payload of a program: kernels, the core that runs them and, if wanted, the models; written as a .pyz program or as a wheel.
+
+Generated files of a program: `__main__.py`, `oplet/app.py` and the licences.
+"""
 
 from __future__ import annotations
 
 import ast
+import io
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import zipapp
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import oplet
 from oplet import Model
 from oplet.schema.enums import TensorType
-from oplet.toolkit import normalised
+from oplet.toolkit import atomic_write, normalised
 from oplet_build.building.cutting.cut_core import PACKAGES, core_packages, cut_core, strip_source
 from oplet_build.building.cutting.cut_kernels import CutPackage
-from oplet_build.building.distributions import Distribution, distribution
+from oplet_build.building.distributions import Distribution, distribution, licence_texts
 from oplet_build.building.error import BuildError
-from oplet_build.building.packing.archive import write_archive
 from oplet_build.building.packing.bytecode import LOADER, compiled
-from oplet_build.building.packing.program_modules import contents_module, licence_files, main_module
 from oplet_build.building.packing.wheel import CoreParts, write_wheel
 
 __all__ = ["INTERPRETER", "Payload", "make_payload", "write_payload_wheel", "write_pyz"]
+
+_MAIN = """\
+import sys
+
+if sys.version_info < (3, 10):
+    sys.exit({name!r} + ": Python 3.10 or later is needed, this is " + sys.version.split()[0])
+try:
+    import numpy
+except ModuleNotFoundError:
+    sys.exit({name!r} + ': numpy is needed; install it: pip install "' + {numpy!r} + '"')
+except ImportError as error:
+    sys.exit({name!r} + ": numpy cannot be imported: " + " ".join(str(error).split())[:300])
+
+if __name__ == "__main__":
+    from oplet.app import main
+
+    sys.exit(main())
+"""
+
+_CONTENTS = """\
+import os
+
+from oplet_build.standalone.contents import AppContents, AppModel
+from oplet_build.standalone.main import main as run
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CONTENTS = AppContents(
+    name={name!r},
+    version={version!r},
+    models=({models}),
+    requires={requires!r},
+    root=HERE,
+    loader=__spec__.loader if {archive!r} else None,
+)
+
+
+def main(arguments=None):
+    return run(CONTENTS, arguments)
+"""
+
+
+def main_module(name: str, numpy: str) -> bytes:
+    """Return the source of an archive's `__main__.py`, which reports a missing numpy before it imports anything else.
+
+    Args:
+        name: the program's name.
+        numpy: the requirement, in pip's notation.
+    """
+    return _MAIN.format(name=name, numpy=numpy).encode()
+
+
+def contents_module(
+    name: str,
+    version: str,
+    models: Mapping[str, tuple[str, int]],
+    requires: Iterable[tuple[str, str]],
+    headers: Mapping[str, int] | None,
+) -> bytes:
+    """Return the source of `oplet/app.py`: the program's contents and its `main`.
+
+    Args:
+        name: the program's name.
+        version: the program's version.
+        models: the path in the archive and the size in bytes of each model, by its name.
+        requires: for each compiled package that the program needs besides numpy, the module and the pip requirement.
+        headers: offsets of the models' zip headers in the archive, by path; None for a wheel.
+    """
+    entries = [
+        f"\n        AppModel({model!r}, {file!r}, {size}, {(headers or {}).get(file, -1)}),"
+        for model, (file, size) in models.items()
+    ]
+    text = _CONTENTS.format(
+        name=name,
+        version=version,
+        models="".join(entries) + ("\n    " if entries else ""),
+        requires=tuple(requires),
+        archive=headers is not None,
+    )
+    return text.encode()
+
+
+def licence_files(folder: str, sources: Iterable[Distribution]) -> dict[str, bytes]:
+    """Return the licence files of the packages that code comes from, and the file SOURCES, which lists them, in `folder`."""
+    sources = list(sources)
+    texts = licence_texts(sources)
+    where = {text: path for path, text in texts.items()}
+    lines = ["This program holds parts of the following packages.", ""]
+    for source in sources:
+        files = [where[text] for _, text in source.license_files]
+        lines.append(", ".join([f"{source.name} {source.version}: {source.license or 'licence not named'}", *files]))
+    return {f"{folder}/{path}": text for path, text in texts.items()} | {f"{folder}/SOURCES": ("\n".join(lines) + "\n").encode()}
+
+
+#: Alignment of a model's bytes in the archive, which keeps the alignment of its constants in the mapped file.
+MODEL_ALIGNMENT = 64
+_TIME = (1980, 1, 1, 0, 0, 0)
+_LOCAL_HEADER_SIZE = 30
+#: Identifier of a zip extra field that only pads: two bytes of identifier ("op") and two of size precede the padding.
+_PADDING_NAME = b"op"
+
+
+def write_archive(
+    target: Path, models: Mapping[str, bytes], files: Callable[[Mapping[str, int]], Mapping[str, bytes]], interpreter: str
+) -> None:
+    """Write a program's archive; the same content gives the same bytes.
+
+    Args:
+        target: the file.
+        models: the models by path in the archive; they come first, uncompressed and aligned.
+        files: makes all other files, by path, from the offsets of the models' zip headers (counted after the interpreter line).
+        interpreter: the interpreter in the first line (#!); "" for none.
+    """
+    buffer = io.BytesIO()
+    prefix = len(f"#!{interpreter}\n".encode()) if interpreter else 0
+    headers: dict[str, int] = {}
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for path, content in sorted(models.items()):
+            headers[path] = buffer.tell()
+            entry = _entry(path)
+            begin = prefix + buffer.tell() + _LOCAL_HEADER_SIZE + len(path.encode())
+            padding = -(begin + 4) % MODEL_ALIGNMENT
+            entry.extra = _PADDING_NAME + padding.to_bytes(2, "little") + bytes(padding)
+            archive.writestr(entry, content, zipfile.ZIP_STORED)
+        for path, content in sorted(files(headers).items()):
+            archive.writestr(_entry(path), content, zipfile.ZIP_DEFLATED, 9)
+    buffer.seek(0)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(target, executable=bool(interpreter)) as file:
+        zipapp.create_archive(buffer, file, interpreter or None)
+
+
+def _entry(path: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(path, _TIME)
+    entry.create_system = 3  # Unix, on every system, so that the bytes are the same
+    entry.external_attr = 0o644 << 16
+    return entry
+
 
 #: The interpreter in a program's first line (#!).
 INTERPRETER = "/usr/bin/env python3"

@@ -17,7 +17,7 @@ from oplet_build.building.cutting.cut_core import core_packages
 from oplet_build.building.cutting.cut_kernels import CutPackage
 from oplet_build.building.distributions import Distribution, licence_texts
 from oplet_build.building.error import BuildError
-from oplet_build.selection.generated_files import file_labels
+from oplet_build.selection.resolver_code import file_labels
 
 __all__ = ["CoreParts", "platform_tag", "requirements", "write_wheel"]
 

@@ -74,12 +74,12 @@ def _order(function: Callable[[Array, Array, Array], Any]) -> Registration:
     return binary(function, *REAL, result=_BOOL)
 
 
-APPROXIMATE_EQUAL = _approximate()
+APPROXIMATEEQUAL = _approximate()
 EQUAL = _equality(np.equal, False)
 GREATER = _order(np.greater)
-GREATER_EQUAL = _order(np.greater_equal)
+GREATEREQUAL = _order(np.greater_equal)
 LESS = _order(np.less)
-LESS_EQUAL = _order(np.less_equal)
-LOGICAL_AND = _logic(np.logical_and)
-LOGICAL_OR = _logic(np.logical_or)
-NOT_EQUAL = _equality(np.not_equal, True)
+LESSEQUAL = _order(np.less_equal)
+LOGICALAND = _logic(np.logical_and)
+LOGICALOR = _logic(np.logical_or)
+NOTEQUAL = _equality(np.not_equal, True)

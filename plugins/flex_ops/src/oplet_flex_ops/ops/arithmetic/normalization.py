@@ -93,6 +93,6 @@ def _registration(version: int) -> Registration:
     return operator(batch_norm_signature(["T", "U", "U", "U", "U"], made, version), shapes, formula)
 
 
-FUSED_BATCH_NORM = _registration(1)
-FUSED_BATCH_NORM_V2 = _registration(2)
-FUSED_BATCH_NORM_V3 = _registration(3)
+FUSEDBATCHNORM = _registration(1)
+FUSEDBATCHNORMV2 = _registration(2)
+FUSEDBATCHNORMV3 = _registration(3)

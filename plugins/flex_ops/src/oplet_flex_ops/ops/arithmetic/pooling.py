@@ -90,6 +90,6 @@ def _avg_pool() -> Registration:
     return operator(Signature(["T"], ["T"], {"T": FLOATS}), shapes, formula)
 
 
-AVG_POOL = _avg_pool()
-MAX_POOL = _max_pool(second=False)
-MAX_POOL_V2 = _max_pool(second=True)
+AVGPOOL = _avg_pool()
+MAXPOOL = _max_pool(second=False)
+MAXPOOLV2 = _max_pool(second=True)

@@ -1,6 +1,10 @@
 """Matrix products, and the bias that follows them. Numerics: tensorflow/core/kernels/matmul_op_*.cc, batch_matmul_op_impl.h, bias_op.cc.
 
 Halves are multiplied and added in single precision and rounded once; TensorFlow's own kernels differ in how often they round.
+
+2D convolutions of NHWC images. Numerics: tensorflow/core/kernels/conv_ops.cc, depthwise_conv_op.cc.
+
+Halves are added up in single precision.
 """
 
 from __future__ import annotations
@@ -14,6 +18,15 @@ from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.dense import multiply
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.planes import (
+    Plane,
+    convolution,
+    depthwise,
+    dilations_of,
+    ensure_filters,
+    ensure_planes,
+    plane_of,
+)
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, NUMBERS
 
 _TYPES = (*FLOATS, *COMPLEX, *INDEX)
@@ -114,9 +127,35 @@ _THREE = Signature(
     ["Ta", "Tb"], ["Tout"], {"Ta": (*_FACTORS, *_OCTETS), "Tb": (*_FACTORS, *_OCTETS), "Tout": _FACTORS}
 )  # fmt: skip
 
-BATCH_MATMUL = _batch_matmul(Signature(["T", "T"], ["T"], {"T": _TYPES}), False)
-BATCH_MATMUL_V2 = _batch_matmul(Signature(["T", "T"], ["T"], {"T": _MORE}), True)
-BATCH_MATMUL_V3 = _batch_matmul(_THREE, True)
-BIAS_ADD = _bias_add(data_format=True)
-BIAS_ADD_V1 = _bias_add(data_format=False)
-MAT_MUL = _matmul()
+BATCHMATMUL = _batch_matmul(Signature(["T", "T"], ["T"], {"T": _TYPES}), False)
+BATCHMATMULV2 = _batch_matmul(Signature(["T", "T"], ["T"], {"T": _MORE}), True)
+BATCHMATMULV3 = _batch_matmul(_THREE, True)
+BIASADD = _bias_add(data_format=True)
+BIASADDV1 = _bias_add(data_format=False)
+MATMUL = _matmul()
+
+
+def _registration(*, separate: bool) -> Registration:
+    def plane(attributes: Attributes, source: Shape, filters: Shape) -> Plane:
+        return plane_of(attributes, source, filters[:2], attributes.integers("strides"), dilations_of(attributes))
+
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        ensure_planes(*node.inputs)
+        source, filters = (tensor.shape for tensor in node.inputs)
+        ensure_filters(node, source, filters, separate=separate)
+        results = filters[2] * filters[3] if separate else filters[3]
+        return [(source[0], *plane(attributes, source, filters).out, results)]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        (source, filters), [output] = inputs, outputs
+        windows = plane(attributes, source.shape, filters.shape)
+        if separate:
+            return depthwise(windows, source, filters, output, "output")
+        return convolution(windows, source, filters, output)
+
+    types = FLOATS if separate else (*FLOATS, TensorType.INT32)
+    return operator(Signature(["T", "T"], ["T"], {"T": types}), shapes, formula)
+
+
+CONV2D = _registration(separate=False)
+DEPTHWISECONV2DNATIVE = _registration(separate=True)

@@ -83,6 +83,6 @@ def _cast() -> Registration:
     return operator(Signature(["SrcT"], ["DstT"], {"SrcT": EVERY, "DstT": EVERY}), same_shape, formula, widened={})
 
 
-ADD_N = _add_n()
+ADDN = _add_n()
 CAST = _cast()
-CLIP_BY_VALUE = _clip_by_value()
+CLIPBYVALUE = _clip_by_value()

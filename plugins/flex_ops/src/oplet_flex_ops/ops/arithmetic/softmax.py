@@ -74,6 +74,6 @@ def _lrn() -> Registration:
     return operator(Signature(["T"], ["T"], {"T": types}, {"T": TensorType.FLOAT32}), shapes, formula)
 
 
-LOG_SOFTMAX = _softmax(logarithm=True)
+LOGSOFTMAX = _softmax(logarithm=True)
 LRN = _lrn()
 SOFTMAX = _softmax(logarithm=False)

@@ -1,4 +1,9 @@
-"""Elementwise functions of one operand. Numerics: tensorflow/core/kernels/cwise_ops.h."""
+"""Elementwise functions of one operand. Numerics: tensorflow/core/kernels/cwise_ops.h.
+
+Special functions, computed in double precision and rounded. Numerics: `oplet_flex_ops.numerics`, by public formulas.
+
+Activation functions. Numerics: tensorflow/core/kernels/relu_op_functor.h, softplus_op.h and softsign_op.h.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oplet import Registration, TensorType
-from oplet.kernels.arrays import Array
+from oplet import Node, Registration, TensorType
+from oplet.kernels.arrays import Array, Shape
+from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.elementwise import same_shape, unary
+from oplet_flex_ops.numerics import bessel, error_functions, gamma
+from oplet_flex_ops.numerics.elementwise import IN_DOUBLE, in_parts, same_shape, special, unary
+from oplet_flex_ops.numerics.gamma import betainc
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
-from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, INTEGERS, SIGNED, UNSIGNED, WIDE_FLOATS
+from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, INTEGERS, REAL, SIGNED, UNSIGNED, WIDE_FLOATS, WITH_HALF
 
 _ANALYTIC = (*FLOATS, *COMPLEX)
 
@@ -79,14 +87,14 @@ EXPM1 = unary(np.expm1, *_ANALYTIC)
 FLOOR = unary(np.floor, *FLOATS)
 INV = RECIPROCAL = unary(_inverse, *_ANALYTIC)
 INVERT = unary(np.invert, *INTEGERS)
-IS_FINITE = unary(np.isfinite, *FLOATS, result=TensorType.BOOL)
-IS_INF = unary(np.isinf, *FLOATS, result=TensorType.BOOL)
-IS_NAN = unary(np.isnan, *FLOATS, result=TensorType.BOOL)
+ISFINITE = unary(np.isfinite, *FLOATS, result=TensorType.BOOL)
+ISINF = unary(np.isinf, *FLOATS, result=TensorType.BOOL)
+ISNAN = unary(np.isnan, *FLOATS, result=TensorType.BOOL)
 LOG = unary(np.log, *_ANALYTIC)
 LOG1P = unary(np.log1p, *_ANALYTIC)
-LOGICAL_NOT = _logical_not()
+LOGICALNOT = _logical_not()
 NEG = unary(np.negative, *_ANALYTIC, *SIGNED)
-POPULATION_COUNT = unary(_count_bits, *INTEGERS, result=TensorType.UINT8)
+POPULATIONCOUNT = unary(_count_bits, *INTEGERS, result=TensorType.UINT8)
 RINT = unary(np.rint, *WIDE_FLOATS)
 ROUND = unary(_round, *FLOATS, *INDEX)
 RSQRT = unary(_inverse_root, *_ANALYTIC)
@@ -98,3 +106,109 @@ SQRT = unary(np.sqrt, *_ANALYTIC)
 SQUARE = unary(np.square, *_ANALYTIC, *SIGNED, *UNSIGNED)
 TAN = unary(np.tan, *_ANALYTIC)
 TANH = unary(np.tanh, *_ANALYTIC)
+
+
+def _betainc() -> Registration:
+    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+        full = [tensor for tensor in node.inputs if tensor.shape] or node.inputs[:1]
+        ensure_same_shape(*full)
+        return [full[0].shape]
+
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        return lambda: in_parts(betainc)(*inputs, outputs[0])
+
+    return operator(Signature(["T", "T", "T"], ["T"], {"T": WIDE_FLOATS}), shapes, formula, widened=IN_DOUBLE)
+
+
+BESSELI0 = special(bessel.i0, *WITH_HALF)
+BESSELI0E = special(bessel.i0e, *WITH_HALF)
+BESSELI1 = special(bessel.i1, *WITH_HALF)
+BESSELI1E = special(bessel.i1e, *WITH_HALF)
+BESSELJ0 = special(bessel.j0, *WITH_HALF)
+BESSELJ1 = special(bessel.j1, *WITH_HALF)
+BESSELK0 = special(bessel.k0, *WITH_HALF)
+BESSELK0E = special(bessel.k0e, *WITH_HALF)
+BESSELK1 = special(bessel.k1, *WITH_HALF)
+BESSELK1E = special(bessel.k1e, *WITH_HALF)
+BESSELY0 = special(bessel.y0, *WITH_HALF)
+BESSELY1 = special(bessel.y1, *WITH_HALF)
+BETAINC = _betainc()
+DAWSN = special(error_functions.dawsn, *WIDE_FLOATS)
+DIGAMMA = special(gamma.digamma, *WITH_HALF)
+ERF = special(error_functions.erf, *FLOATS)
+ERFC = special(error_functions.erfc, *FLOATS)
+ERFINV = special(error_functions.erfinv, *WIDE_FLOATS)
+EXPINT = special(error_functions.expint, *WIDE_FLOATS)
+FRESNELCOS = special(error_functions.fresnel_cos, *WIDE_FLOATS)
+FRESNELSIN = special(error_functions.fresnel_sin, *WIDE_FLOATS)
+IGAMMA = special(gamma.igamma, *WIDE_FLOATS, operands=2)
+IGAMMAC = special(gamma.igammac, *WIDE_FLOATS, operands=2)
+LGAMMA = special(gamma.lgamma, *WITH_HALF)
+NDTRI = special(error_functions.ndtri, *WIDE_FLOATS)
+POLYGAMMA = special(gamma.polygamma, *WIDE_FLOATS, operands=2)
+SPENCE = special(error_functions.spence, *WIDE_FLOATS)
+ZETA = special(gamma.zeta, *WIDE_FLOATS, operands=2)
+
+
+#: Of Klambauer et al., "Self-normalizing neural networks" (2017).
+SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
+
+
+def _relu(x: Array, out: Array) -> None:
+    np.maximum(x, np.zeros((), x.dtype), out=out)
+
+
+def _relu6(x: Array, out: Array) -> None:
+    _relu(x, out)
+    np.minimum(out, np.array(6, x.dtype), out=out)
+
+
+def _elu(x: Array, out: Array) -> None:
+    _exponential_below_zero(x, out)
+    np.copyto(out, x, where=~(x < 0))
+
+
+def _selu(x: Array, out: Array) -> None:
+    _exponential_below_zero(x, out)
+    np.multiply(out, SELU_SCALE * SELU_ALPHA, out, casting="unsafe")
+    np.multiply(x, SELU_SCALE, out, where=~(x < 0), casting="unsafe")
+
+
+def _exponential_below_zero(x: Array, out: Array) -> None:
+    """expm1 of what is below zero, in `out` itself: a large tensor has no room for copies."""
+    np.minimum(x, np.zeros((), x.dtype), out=out)
+    np.expm1(out, out)
+
+
+def _softplus(x: Array, out: Array) -> None:
+    np.logaddexp(x, np.zeros((), x.dtype), out)
+
+
+def _softsign(x: Array, out: Array) -> None:
+    size = np.abs(x)
+    size += 1
+    np.divide(x, size, out)
+
+
+def _leaky_relu() -> Registration:
+    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+        [x], [out] = inputs, outputs
+        alpha = np.array(attributes.number("alpha", default=np.float32(0.2).item())).astype(x.dtype)
+
+        def run() -> None:
+            np.multiply(x, alpha, out)
+            np.copyto(out, x, where=x > 0)
+
+        return run
+
+    signature = Signature(["T"], ["T"], {"T": FLOATS}, {"T": TensorType.FLOAT32})
+    return operator(signature, same_shape, formula)
+
+
+ELU = unary(_elu, *FLOATS)
+LEAKYRELU = _leaky_relu()
+RELU = unary(_relu, *REAL)
+RELU6 = unary(_relu6, *REAL)
+SELU = unary(_selu, *FLOATS)
+SOFTPLUS = unary(_softplus, *FLOATS)
+SOFTSIGN = unary(_softsign, *FLOATS)

@@ -16,8 +16,6 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped, zeros
 from oplet_flex_ops.signature import INDICES, Signature
 
-__all__ = ["BATCH_TO_SPACE", "BATCH_TO_SPACE_ND", "DEPTH_TO_SPACE", "SPACE_TO_BATCH", "SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH"]
-
 
 class _Blocks(NamedTuple):
     sizes: list[int]
@@ -105,27 +103,27 @@ def _block_size(attributes: Attributes) -> int:
 _TO_BATCH = {"Tpaddings": INDICES, "Tblock_shape": INDICES}
 _TO_SPACE = {"Tcrops": INDICES, "Tblock_shape": INDICES, "Tidx": INDICES}
 
-SPACE_TO_BATCH: Registration = shaped(
+SPACETOBATCH: Registration = shaped(
     Signature("SpaceToBatch", "input: T, paddings: Tpaddings[2] -> output: T", **_TO_BATCH),
     _to_batch_shapes,
     _to_batch,
     settings=_block_size,
     reads=["paddings"],
 )
-SPACE_TO_BATCH_ND: Registration = shaped(
+SPACETOBATCHND: Registration = shaped(
     Signature("SpaceToBatchND", "input: T, block_shape: Tblock_shape[1], paddings: Tpaddings[2] -> output: T", **_TO_BATCH),
     _to_batch_shapes,
     _to_batch,
     reads=["block_shape", "paddings"],
 )
-BATCH_TO_SPACE: Registration = shaped(
+BATCHTOSPACE: Registration = shaped(
     Signature("BatchToSpace", "input: T, crops: Tidx[2] -> output: T", **_TO_SPACE),
     _to_space_shapes,
     _to_space,
     settings=_block_size,
     reads=["crops"],
 )
-BATCH_TO_SPACE_ND: Registration = shaped(
+BATCHTOSPACEND: Registration = shaped(
     Signature("BatchToSpaceND", "input: T, block_shape: Tblock_shape[1], crops: Tcrops[2] -> output: T", **_TO_SPACE),
     _to_space_shapes,
     _to_space,
@@ -178,9 +176,9 @@ def _from_depth_bind(node: Node, block: int) -> Thunk:
     return run
 
 
-SPACE_TO_DEPTH: Registration = shaped(
+SPACETODEPTH: Registration = shaped(
     Signature("SpaceToDepth", "input: T -> output: T"), _to_depth_shapes, _to_depth_bind, settings=_depth_block
 )
-DEPTH_TO_SPACE: Registration = shaped(
+DEPTHTOSPACE: Registration = shaped(
     Signature("DepthToSpace", "input: T -> output: T"), _from_depth_shapes, _from_depth_bind, settings=_depth_block
 )

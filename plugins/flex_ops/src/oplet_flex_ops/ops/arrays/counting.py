@@ -20,10 +20,7 @@ from oplet_flex_ops.kernel import computed, filled
 from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
 
-__all__ = [
-    "BINCOUNT", "DENSE_BINCOUNT", "HISTOGRAM_FIXED_WIDTH", "INVERT_PERMUTATION", "LIST_DIFF", "UNIQUE", "UNIQUE_V2",
-    "UNIQUE_WITH_COUNTS", "UNIQUE_WITH_COUNTS_V2", "count_values",
-]  # fmt: skip
+__all__ = ["count_values"]
 
 #: Columns that are numbered one after the other; rows of more are looked up whole.
 _FEW = 8
@@ -102,9 +99,9 @@ def _uniques(op: str, *, axis: bool, counts: bool) -> Registration:
 
 
 UNIQUE: Registration = _uniques("Unique", axis=False, counts=False)
-UNIQUE_V2: Registration = _uniques("UniqueV2", axis=True, counts=False)
-UNIQUE_WITH_COUNTS: Registration = _uniques("UniqueWithCounts", axis=False, counts=True)
-UNIQUE_WITH_COUNTS_V2: Registration = _uniques("UniqueWithCountsV2", axis=True, counts=True)
+UNIQUEV2: Registration = _uniques("UniqueV2", axis=True, counts=False)
+UNIQUEWITHCOUNTS: Registration = _uniques("UniqueWithCounts", axis=False, counts=True)
+UNIQUEWITHCOUNTSV2: Registration = _uniques("UniqueWithCountsV2", axis=True, counts=True)
 
 
 def _list_diff(given: Any, x: Array, y: Array) -> list[Array]:
@@ -117,7 +114,7 @@ def _strings_left(x: Array, y: Array) -> NDArray[np.intp]:
     return np.array([place for place, text in enumerate(paced(listed(x))) if text not in known], np.intp)
 
 
-LIST_DIFF: Registration = computed(
+LISTDIFF: Registration = computed(
     Signature("ListDiff", "x: T[1], y: T[1] -> out: T, idx: out_idx", T=_COMPARABLE, out_idx=INDICES), _list_diff
 )
 
@@ -131,7 +128,7 @@ def _invert(given: Any, outputs: list[Array], x: Array) -> None:
     ensure((outputs[0] >= 0).all(), "the numbers are no permutation: one of them stands there twice.")
 
 
-INVERT_PERMUTATION: Registration = filled(
+INVERTPERMUTATION: Registration = filled(
     Signature("InvertPermutation", "x: T[1] -> y: T", T=INDICES), lambda node, given: [node.inputs[0].shape], _invert
 )
 
@@ -207,7 +204,7 @@ def _binary(attributes: Attributes) -> bool:
     return attributes.flag("binary_output", default=False)
 
 
-DENSE_BINCOUNT: Registration = filled(
+DENSEBINCOUNT: Registration = filled(
     Signature("DenseBincount", "input: Tidx, size: Tidx, weights: T -> output: T", Tidx=INDICES, T=_WEIGHTS),
     _dense_shapes,
     _dense,
@@ -238,7 +235,7 @@ def _histogram(given: Any, outputs: list[Array], values: Array, bounds: Array, n
         )
 
 
-HISTOGRAM_FIXED_WIDTH: Registration = filled(
+HISTOGRAMFIXEDWIDTH: Registration = filled(
     Signature("HistogramFixedWidth", "values: T, value_range: T, nbins: INT32[0] -> out: dtype", T=_WEIGHTS, dtype=INDICES),
     _histogram_shapes,
     _histogram,

@@ -16,10 +16,6 @@ from oplet.kernels.axes import read_int, read_ints, resolve_axis
 from oplet_flex_ops.kernel import filled, shaped, viewed
 from oplet_flex_ops.signature import FLOATS, INDICES, NUMBERS, REALS, Signature
 
-__all__ = [
-    "BROADCAST_TO", "DIAG", "DIAG_PART", "EMPTY", "FILL", "LIN_SPACE", "ONES_LIKE", "ONE_HOT", "RANGE", "ZEROS_LIKE",
-]  # fmt: skip
-
 _VALUES = (*NUMBERS, TensorType.BOOL, TensorType.STRING)
 
 
@@ -52,12 +48,12 @@ EMPTY: Registration = filled(
     lambda given, outputs, shape: outputs[0].fill(_zero(outputs[0].dtype)),
     reads=["shape"],
 )
-ZEROS_LIKE: Registration = filled(
+ZEROSLIKE: Registration = filled(
     Signature("ZerosLike", "x: T -> y: T", T=_VALUES),
     lambda node, given: [node.inputs[0].shape],
     lambda given, outputs, x: outputs[0].fill(_zero(x.dtype)),
 )
-ONES_LIKE: Registration = filled(
+ONESLIKE: Registration = filled(
     Signature("OnesLike", "x: T -> y: T", T=(*NUMBERS, TensorType.BOOL)),
     lambda node, given: [node.inputs[0].shape],
     lambda given, outputs, x: outputs[0].fill(1),
@@ -115,7 +111,7 @@ def _lin_space(given: Any, outputs: list[Array], start: Array, stop: Array, num:
         output[-1] = stop
 
 
-LIN_SPACE: Registration = filled(
+LINSPACE: Registration = filled(
     Signature("LinSpace", "start: T[0], stop: T[0], num: Tidx[0] -> output: T", T=FLOATS, Tidx=INDICES),
     _lin_space_shapes,
     _lin_space,
@@ -147,7 +143,7 @@ def _one_hot(node: Node, axis: int) -> Thunk:
     return run
 
 
-ONE_HOT: Registration = shaped(
+ONEHOT: Registration = shaped(
     Signature(
         "OneHot",
         "indices: TI, depth: INT32[0], on_value: T[0], off_value: T[0] -> output: T",
@@ -191,9 +187,7 @@ def _diag_part_view(node: Node, given: Any) -> list[Array]:
 
 
 DIAG: Registration = filled(Signature("Diag", "diagonal: T -> output: T", T=_DIAGONAL), _diag_shapes, _diag)
-DIAG_PART: Registration = viewed(
-    Signature("DiagPart", "input: T -> diagonal: T", T=_DIAGONAL), _diag_part_shapes, _diag_part_view
-)
+DIAGPART: Registration = viewed(Signature("DiagPart", "input: T -> diagonal: T", T=_DIAGONAL), _diag_part_shapes, _diag_part_view)
 
 
 def _broadcast_shapes(node: Node, given: Any) -> list[Shape]:
@@ -206,7 +200,7 @@ def _broadcast_shapes(node: Node, given: Any) -> list[Shape]:
     return [sizes]
 
 
-BROADCAST_TO: Registration = viewed(
+BROADCASTTO: Registration = viewed(
     Signature("BroadcastTo", "input: T, shape: Tidx[1] -> output: T", Tidx=INDICES),
     _broadcast_shapes,
     lambda node, given: [np.broadcast_to(node.inputs[0].data, node.outputs[0].shape)],

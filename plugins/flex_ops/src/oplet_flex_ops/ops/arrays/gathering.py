@@ -22,11 +22,6 @@ from oplet_flex_ops.kernel import reserve, shaped
 from oplet_flex_ops.positions import checked, row_numbers
 from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature, Types
 
-__all__ = [
-    "GATHER", "GATHER_ND", "GATHER_V2", "SCATTER_ND", "SCATTER_ND_NON_ALIASING_ADD", "TENSOR_SCATTER_ADD", "TENSOR_SCATTER_MAX",
-    "TENSOR_SCATTER_MIN", "TENSOR_SCATTER_SUB", "TENSOR_SCATTER_UPDATE",
-]  # fmt: skip
-
 _SHORT = (*INDICES, TensorType.INT16)
 
 
@@ -76,7 +71,7 @@ GATHER: Registration = shaped(
     _gather,
     settings=lambda attributes: 0,
 )
-GATHER_V2: Registration = shaped(
+GATHERV2: Registration = shaped(
     Signature(
         "GatherV2", "params: Tparams, indices: Tindices, axis: Taxis[0] -> output: Tparams", Tindices=_SHORT, Taxis=INDICES
     ),
@@ -125,7 +120,7 @@ def _gather_nd(node: Node, skip: bool) -> Thunk:
     return run
 
 
-GATHER_ND: Registration = shaped(
+GATHERND: Registration = shaped(
     Signature("GatherNd", "params: Tparams, indices: Tindices -> output: Tparams", Tindices=_SHORT),
     _gather_nd_shapes,
     _gather_nd,
@@ -192,7 +187,7 @@ def _scatter_nd(node: Node, skip: bool) -> Thunk:
     return run
 
 
-SCATTER_ND: Registration = shaped(
+SCATTERND: Registration = shaped(
     Signature(
         "ScatterNd",
         "indices: Tindices, updates: T, shape: Tindices[1] -> output: T",
@@ -222,11 +217,9 @@ def _tensor_scatter(op: str, apply: Any, types: Types, name: str = "tensor") -> 
     return shaped(Signature(op, text, T=types, Tindices=indices), _tensor_scatter_shapes, bind, settings=_skips)
 
 
-TENSOR_SCATTER_ADD: Registration = _tensor_scatter("TensorScatterAdd", np.add, NUMBERS)
-TENSOR_SCATTER_SUB: Registration = _tensor_scatter("TensorScatterSub", np.subtract, NUMBERS)
-TENSOR_SCATTER_MAX: Registration = _tensor_scatter("TensorScatterMax", np.maximum, REALS)
-TENSOR_SCATTER_MIN: Registration = _tensor_scatter("TensorScatterMin", np.minimum, REALS)
-TENSOR_SCATTER_UPDATE: Registration = _tensor_scatter("TensorScatterUpdate", None, ())
-SCATTER_ND_NON_ALIASING_ADD: Registration = _tensor_scatter(
-    "ScatterNdNonAliasingAdd", np.add, (*NUMBERS, TensorType.BOOL), "input"
-)
+TENSORSCATTERADD: Registration = _tensor_scatter("TensorScatterAdd", np.add, NUMBERS)
+TENSORSCATTERSUB: Registration = _tensor_scatter("TensorScatterSub", np.subtract, NUMBERS)
+TENSORSCATTERMAX: Registration = _tensor_scatter("TensorScatterMax", np.maximum, REALS)
+TENSORSCATTERMIN: Registration = _tensor_scatter("TensorScatterMin", np.minimum, REALS)
+TENSORSCATTERUPDATE: Registration = _tensor_scatter("TensorScatterUpdate", None, ())
+SCATTERNDNONALIASINGADD: Registration = _tensor_scatter("ScatterNdNonAliasingAdd", np.add, (*NUMBERS, TensorType.BOOL), "input")

@@ -17,8 +17,6 @@ from oplet.kernels.axes import along, read_int, read_ints, resolve_axis
 from oplet_flex_ops.kernel import shaped, viewed
 from oplet_flex_ops.signature import INDICES, Signature
 
-__all__ = ["CONCAT", "CONCAT_V2", "PACK", "SPLIT", "SPLIT_V", "UNPACK"]
-
 
 def _pieces(starts: Sequence[int], array: Array, axis: int) -> list[Array]:
     return [array[along(axis, slice(start, stop))] for start, stop in pairwise(starts)]
@@ -47,7 +45,7 @@ def _concat(op: str, text: str, axis_at: int) -> Registration:
 
 
 CONCAT: Registration = _concat("Concat", "concat_dim: INT32[0], values: N*T -> output: T", 0)
-CONCAT_V2: Registration = _concat("ConcatV2", "values: N*T, axis: Tidx -> output: T", -1)
+CONCATV2: Registration = _concat("ConcatV2", "values: N*T, axis: Tidx -> output: T", -1)
 
 
 def _split_shapes(node: Node, given: Any) -> list[Shape]:
@@ -97,7 +95,7 @@ def _split_v_views(node: Node, given: Any) -> list[Array]:
     return _pieces(list(accumulate([0, *sizes])), node.inputs[0].data, axis)
 
 
-SPLIT_V: Registration = viewed(
+SPLITV: Registration = viewed(
     Signature(
         "SplitV",
         "value: T, size_splits: Tlen, split_dim: INT32[0] -> output: num_split*T",

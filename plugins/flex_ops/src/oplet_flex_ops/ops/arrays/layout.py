@@ -18,10 +18,6 @@ from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.kernel import filled, viewed
 from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
 
-__all__ = [
-    "CONJUGATE_TRANSPOSE", "EXPAND_DIMS", "RESHAPE", "REVERSE", "REVERSE_V2", "ROLL", "SQUEEZE", "TILE", "TRANSPOSE",
-]  # fmt: skip
-
 #: numpy's least limit of dimensions.
 _MOST_AXES = 32
 
@@ -57,7 +53,7 @@ def _expand_shapes(node: Node, given: Any) -> list[Shape]:
     return [(*shape[:axis], 1, *shape[axis:])]
 
 
-EXPAND_DIMS: Registration = viewed(
+EXPANDDIMS: Registration = viewed(
     Signature("ExpandDims", "input: T, dim: Tdim -> output: T", Tdim=INDICES), _expand_shapes, _reshaped, reads=["dim"]
 )
 
@@ -107,7 +103,7 @@ def _conjugate_transpose(given: Any, outputs: list[Array], x: Array, perm: Array
         outputs[0][...] = turned
 
 
-CONJUGATE_TRANSPOSE: Registration = filled(
+CONJUGATETRANSPOSE: Registration = filled(
     Signature("ConjugateTranspose", "x: T, perm: Tperm[1] -> y: T", Tperm=INDICES),
     _transpose_shapes,
     _conjugate_transpose,
@@ -144,7 +140,7 @@ REVERSE: Registration = viewed(
     lambda node, given: _backwards(node, node.inputs[1].data.nonzero()[0].tolist()),
     reads=["dims"],
 )
-REVERSE_V2: Registration = viewed(
+REVERSEV2: Registration = viewed(
     Signature("ReverseV2", "tensor: T, axis: Tidx[1] -> output: T", T=_REVERSIBLE, Tidx=INDICES),
     _reverse_v2_shapes,
     lambda node, given: _backwards(node, _reverse_v2_axes(node)),

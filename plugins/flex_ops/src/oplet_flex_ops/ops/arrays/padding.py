@@ -16,8 +16,6 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped
 from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
 
-__all__ = ["MIRROR_PAD", "MIRROR_PAD_GRAD", "PAD", "PAD_V2"]
-
 
 def _paddings(node: Node) -> list[tuple[int, int]]:
     source, paddings = node.inputs[:2]
@@ -53,7 +51,7 @@ def _pad(node: Node, given: Any) -> Thunk:
 PAD: Registration = shaped(
     Signature("Pad", "input: T, paddings: Tpaddings[2] -> output: T", Tpaddings=INDICES), _pad_shapes, _pad, reads=["paddings"]
 )
-PAD_V2: Registration = shaped(
+PADV2: Registration = shaped(
     Signature("PadV2", "input: T, paddings: Tpaddings[2], constant_values: T[0] -> output: T", Tpaddings=INDICES),
     _pad_shapes,
     _pad,
@@ -103,7 +101,7 @@ def _mirror(node: Node, offset: int) -> Thunk:
     return run
 
 
-MIRROR_PAD: Registration = shaped(
+MIRRORPAD: Registration = shaped(
     Signature("MirrorPad", "input: T, paddings: Tpaddings[2] -> output: T", Tpaddings=INDICES),
     _mirror_shapes,
     _mirror,
@@ -138,7 +136,7 @@ def _mirror_grad(node: Node, offset: int) -> Thunk:
     return run
 
 
-MIRROR_PAD_GRAD: Registration = shaped(
+MIRRORPADGRAD: Registration = shaped(
     Signature("MirrorPadGrad", "input: T, paddings: Tpaddings[2] -> output: T", T=NUMBERS, Tpaddings=INDICES),
     _mirror_grad_shapes,
     _mirror_grad,

@@ -16,11 +16,6 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped, viewed
 from oplet_flex_ops.signature import FLOATS, NUMBERS, Signature
 
-__all__ = [
-    "ASSERT", "BITCAST", "CHECK_NUMERICS", "CHECK_NUMERICS_V2", "DEEP_COPY", "GUARANTEE_CONST", "IDENTITY", "IDENTITY_N", "NO_OP",
-    "PLACEHOLDER_WITH_DEFAULT", "PREVENT_GRADIENT", "PRINT", "PRINT_V2", "SNAPSHOT", "STOP_GRADIENT",
-]  # fmt: skip
-
 _logger = logging.getLogger(__name__)
 
 
@@ -33,12 +28,12 @@ def _passing(op: str, text: str = "input: T -> output: T") -> Registration:
 
 
 IDENTITY: Registration = _passing("Identity")
-IDENTITY_N: Registration = _passing("IdentityN", "input: *T -> output: *T")
+IDENTITYN: Registration = _passing("IdentityN", "input: *T -> output: *T")
 SNAPSHOT: Registration = _passing("Snapshot")
-STOP_GRADIENT: Registration = _passing("StopGradient")
-PREVENT_GRADIENT: Registration = _passing("PreventGradient")
-GUARANTEE_CONST: Registration = _passing("GuaranteeConst")
-DEEP_COPY: Registration = _passing("DeepCopy", "x: T -> y: T")
+STOPGRADIENT: Registration = _passing("StopGradient")
+PREVENTGRADIENT: Registration = _passing("PreventGradient")
+GUARANTEECONST: Registration = _passing("GuaranteeConst")
+DEEPCOPY: Registration = _passing("DeepCopy", "x: T -> y: T")
 
 
 def _default_shape(node: Node, wanted: Shape | None) -> list[Shape]:
@@ -50,7 +45,7 @@ def _default_shape(node: Node, wanted: Shape | None) -> list[Shape]:
     return [shape]
 
 
-PLACEHOLDER_WITH_DEFAULT: Registration = viewed(
+PLACEHOLDERWITHDEFAULT: Registration = viewed(
     Signature("PlaceholderWithDefault", "input: dtype -> output: dtype"),
     _default_shape,
     lambda node, given: [node.inputs[0].data],
@@ -107,8 +102,8 @@ def _found(source: Array, signed: bool) -> str:
     return ", ".join([*names, *(["NaN"] if np.isnan(source).any() else [])])
 
 
-CHECK_NUMERICS: Registration = _checking("CheckNumerics", False)
-CHECK_NUMERICS_V2: Registration = _checking("CheckNumericsV2", True)
+CHECKNUMERICS: Registration = _checking("CheckNumerics", False)
+CHECKNUMERICSV2: Registration = _checking("CheckNumericsV2", True)
 
 
 def _assert_bind(node: Node, summarize: int) -> Thunk:
@@ -134,7 +129,7 @@ ASSERT: Registration = shaped(
     settings=lambda attributes: attributes.integer("summarize", default=3),
     pure=False,
 )
-NO_OP: Registration = shaped(Signature("NoOp", " -> "), lambda node, given: [], lambda node, given: lambda: None, pure=False)
+NOOP: Registration = shaped(Signature("NoOp", " -> "), lambda node, given: [], lambda node, given: lambda: None, pure=False)
 
 _LEVELS = {"log(warning)": logging.WARNING, "log(error)": logging.ERROR}
 
@@ -148,7 +143,7 @@ def _print_v2(node: Node, level: int) -> Thunk:
     return lambda: _logger.log(level, "%s", text.item().decode("utf-8", "replace"))
 
 
-PRINT_V2: Registration = shaped(
+PRINTV2: Registration = shaped(
     Signature("PrintV2", "input: STRING[0] -> "), lambda node, given: [], _print_v2, settings=_print_v2_settings, pure=False
 )
 

@@ -16,10 +16,7 @@ from oplet.kernels.axes import read_int
 from oplet_flex_ops.kernel import computed, filled, reserve, zeros
 from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature, Types
 
-__all__ = [
-    "DYNAMIC_PARTITION", "DYNAMIC_STITCH", "PARALLEL_DYNAMIC_STITCH", "SEGMENT_MAX", "SEGMENT_MEAN", "SEGMENT_MIN", "SEGMENT_PROD",
-    "SEGMENT_SUM", "UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN", "UNSORTED_SEGMENT_PROD", "UNSORTED_SEGMENT_SUM", "fold_rows",
-]  # fmt: skip
+__all__ = ["fold_rows"]
 
 
 def fold_rows(fold: np.ufunc, rows: Array, ids: Array, target: Array) -> None:
@@ -61,11 +58,11 @@ def _segments(op: str, fold: np.ufunc, empty: int, types: Types, mean: bool = Fa
 
 
 _MEANS = tuple(type for type in NUMBERS if type.name.startswith(("FLOAT", "BFLOAT", "COMPLEX")))
-SEGMENT_SUM: Registration = _segments("SegmentSum", np.add, 0, NUMBERS)
-SEGMENT_MEAN: Registration = _segments("SegmentMean", np.add, 0, _MEANS, mean=True)
-SEGMENT_MAX: Registration = _segments("SegmentMax", np.maximum, 0, REALS)
-SEGMENT_MIN: Registration = _segments("SegmentMin", np.minimum, 0, REALS)
-SEGMENT_PROD: Registration = _segments("SegmentProd", np.multiply, 1, NUMBERS)
+SEGMENTSUM: Registration = _segments("SegmentSum", np.add, 0, NUMBERS)
+SEGMENTMEAN: Registration = _segments("SegmentMean", np.add, 0, _MEANS, mean=True)
+SEGMENTMAX: Registration = _segments("SegmentMax", np.maximum, 0, REALS)
+SEGMENTMIN: Registration = _segments("SegmentMin", np.minimum, 0, REALS)
+SEGMENTPROD: Registration = _segments("SegmentProd", np.multiply, 1, NUMBERS)
 
 
 def _extreme(dtype: np.dtype[Any], side: str) -> Any:
@@ -103,10 +100,10 @@ def _unsorted(op: str, fold: np.ufunc, empty: int | str, types: Types) -> Regist
     return filled(signature, shapes, compute, reads=["num_segments"])
 
 
-UNSORTED_SEGMENT_SUM: Registration = _unsorted("UnsortedSegmentSum", np.add, 0, NUMBERS)
-UNSORTED_SEGMENT_PROD: Registration = _unsorted("UnsortedSegmentProd", np.multiply, 1, NUMBERS)
-UNSORTED_SEGMENT_MAX: Registration = _unsorted("UnsortedSegmentMax", np.maximum, "min", REALS)
-UNSORTED_SEGMENT_MIN: Registration = _unsorted("UnsortedSegmentMin", np.minimum, "max", REALS)
+UNSORTEDSEGMENTSUM: Registration = _unsorted("UnsortedSegmentSum", np.add, 0, NUMBERS)
+UNSORTEDSEGMENTPROD: Registration = _unsorted("UnsortedSegmentProd", np.multiply, 1, NUMBERS)
+UNSORTEDSEGMENTMAX: Registration = _unsorted("UnsortedSegmentMax", np.maximum, "min", REALS)
+UNSORTEDSEGMENTMIN: Registration = _unsorted("UnsortedSegmentMin", np.minimum, "max", REALS)
 
 
 def _partition(count: int, data: Array, partitions: Array) -> list[Array]:
@@ -123,7 +120,7 @@ def _partition(count: int, data: Array, partitions: Array) -> list[Array]:
     return [rows[part] for part in np.split(order, ends[:-1])]
 
 
-DYNAMIC_PARTITION: Registration = computed(
+DYNAMICPARTITION: Registration = computed(
     Signature("DynamicPartition", "data: T, partitions: INT32 -> outputs: num_partitions*T"),
     lambda count, data, partitions: _partition(count, data, partitions)[0] if count == 1 else _partition(count, data, partitions),
     settings=lambda attributes: attributes.integer("num_partitions", least=1, most=1 << 16),
@@ -147,7 +144,7 @@ def _stitch(given: Any, *operands: Array) -> Array:
     return merged
 
 
-DYNAMIC_STITCH: Registration = computed(Signature("DynamicStitch", "indices: N*INT32, data: N*T -> merged: T"), _stitch)
-PARALLEL_DYNAMIC_STITCH: Registration = computed(
+DYNAMICSTITCH: Registration = computed(Signature("DynamicStitch", "indices: N*INT32, data: N*T -> merged: T"), _stitch)
+PARALLELDYNAMICSTITCH: Registration = computed(
     Signature("ParallelDynamicStitch", "indices: N*INT32, data: N*T -> merged: T"), _stitch
 )

@@ -18,11 +18,6 @@ from oplet_flex_ops.kernel import computed, filled
 from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature
 
-__all__ = [
-    "BUCKETIZE", "IN_TOP_K", "IN_TOP_K_V2", "LOWER_BOUND", "NTH_ELEMENT", "SELECT", "SELECT_V2", "TOP_K_V2", "UPPER_BOUND",
-    "WHERE",
-]  # fmt: skip
-
 
 def _where(given: Any, values: Array) -> Array:
     ensure(values.ndim >= 1, "the input must have at least one dimension.")
@@ -60,7 +55,7 @@ def _select_v2(given: Any, outputs: list[Array], condition: Array, then: Array, 
 
 
 SELECT: Registration = filled(Signature("Select", "condition: BOOL, t: T, e: T -> output: T"), _select_shapes, _select)
-SELECT_V2: Registration = filled(Signature("SelectV2", "condition: BOOL, t: T, e: T -> output: T"), _select_v2_shapes, _select_v2)
+SELECTV2: Registration = filled(Signature("SelectV2", "condition: BOOL, t: T, e: T -> output: T"), _select_v2_shapes, _select_v2)
 
 
 def _boundaries(attributes: Attributes) -> Array:
@@ -107,8 +102,8 @@ def _bound(op: str, side: Any) -> Registration:
     return filled(Signature(op, text, T=REALS, out_type=INDICES), shapes, compute)
 
 
-LOWER_BOUND: Registration = _bound("LowerBound", "left")
-UPPER_BOUND: Registration = _bound("UpperBound", "right")
+LOWERBOUND: Registration = _bound("LowerBound", "left")
+UPPERBOUND: Registration = _bound("UpperBound", "right")
 
 
 def _ensure_k(node: Node, k: int) -> list[Shape]:
@@ -136,7 +131,7 @@ def _top_k(given: Any, outputs: list[Array], values: Array, *k: Array) -> None:
 
 
 _SHORT = (*INDICES, TensorType.INT16)
-TOP_K_V2: Registration = filled(
+TOPKV2: Registration = filled(
     Signature("TopKV2", "input: T, k: Tk[0] -> values: T, indices: index_type", T=REALS, Tk=_SHORT, index_type=_SHORT),
     lambda node, given: _ensure_k(node, read_int(node.inputs[1])),
     _top_k,
@@ -162,13 +157,13 @@ def _in_top_k(k: int | None, outputs: list[Array], predictions: Array, targets: 
     outputs[0][...] = known & ((predictions > chosen).sum(1) < most)
 
 
-IN_TOP_K: Registration = filled(
+INTOPK: Registration = filled(
     Signature("InTopK", "predictions: FLOAT32[2], targets: T[1] -> precision: BOOL", T=INDICES),
     _in_top_k_shapes,
     _in_top_k,
     settings=lambda attributes: attributes.integer("k"),
 )
-IN_TOP_K_V2: Registration = filled(
+INTOPKV2: Registration = filled(
     Signature("InTopKV2", "predictions: FLOAT32[2], targets: T[1], k: T[0] -> precision: BOOL", T=INDICES),
     _in_top_k_shapes,
     _in_top_k,
@@ -197,7 +192,7 @@ def _nth(reverse: bool, outputs: list[Array], values: Array, n: Array) -> None:
         found[part] = some[:, place]
 
 
-NTH_ELEMENT: Registration = filled(
+NTHELEMENT: Registration = filled(
     Signature("NthElement", "input: T, n: INT32[0] -> values: T", T=REALS),
     _nth_shapes,
     _nth,

@@ -16,8 +16,6 @@ from oplet.kernels.axes import read_int, resolve_axis
 from oplet_flex_ops.kernel import computed, shaped, viewed
 from oplet_flex_ops.signature import INDICES, Signature
 
-__all__ = ["BROADCAST_ARGS", "BROADCAST_GRADIENT_ARGS", "CONCAT_OFFSET", "ENSURE_SHAPE", "RANK", "SHAPE", "SHAPE_N", "SIZE"]
-
 
 def _constants(node: Node, values: list[Any]) -> Thunk:
     """Return a function that writes a constant, known from the shapes, into each output."""
@@ -48,7 +46,7 @@ def _size_shapes(node: Node, given: Any) -> list[Shape]:
 
 
 SHAPE: Registration = shaped(Signature("Shape", "input: T -> output: out_type", out_type=INDICES), _shape_shapes, _shape_bind)
-SHAPE_N: Registration = shaped(
+SHAPEN: Registration = shaped(
     Signature("ShapeN", "input: N*T -> output: N*out_type", out_type=INDICES), _shape_shapes, _shape_bind
 )
 SIZE: Registration = shaped(
@@ -89,8 +87,8 @@ def _gradient_args(given: Any, first: Array, second: Array) -> list[Array]:
     ]
 
 
-BROADCAST_ARGS: Registration = computed(Signature("BroadcastArgs", "s0: T[1], s1: T[1] -> r0: T", T=INDICES), _broadcast_args)
-BROADCAST_GRADIENT_ARGS: Registration = computed(
+BROADCASTARGS: Registration = computed(Signature("BroadcastArgs", "s0: T[1], s1: T[1] -> r0: T", T=INDICES), _broadcast_args)
+BROADCASTGRADIENTARGS: Registration = computed(
     Signature("BroadcastGradientArgs", "s0: T[1], s1: T[1] -> r0: T, r1: T", T=INDICES), _gradient_args
 )
 
@@ -119,7 +117,7 @@ def _offset_bind(node: Node, given: Any) -> Thunk:
     return run
 
 
-CONCAT_OFFSET: Registration = shaped(
+CONCATOFFSET: Registration = shaped(
     Signature("ConcatOffset", "concat_dim: INT32[0], shape: N*shape_type[1] -> offset: N*shape_type", shape_type=INDICES),
     _offset_shapes,
     _offset_bind,
@@ -135,7 +133,7 @@ def _ensured(node: Node, wanted: Shape | None) -> list[Shape]:
     return [shape]
 
 
-ENSURE_SHAPE: Registration = viewed(
+ENSURESHAPE: Registration = viewed(
     Signature("EnsureShape", "input: T -> output: T"),
     _ensured,
     lambda node, given: [node.inputs[0].data],

@@ -15,8 +15,6 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped, viewed
 from oplet_flex_ops.signature import INDICES, Signature
 
-__all__ = ["SLICE", "STRIDED_SLICE", "STRIDED_SLICE_GRAD", "TENSOR_STRIDED_SLICE_UPDATE"]
-
 #: Bits of the masks.
 _MOST_ENTRIES = 32
 
@@ -126,7 +124,7 @@ def _range(begin: int, end: int, stride: int, size: int, begin_open: int, end_op
 _TYPES = (*INDICES, TensorType.INT16)
 _ENTRIES = "begin: Index[1], end: Index[1], strides: Index[1]"
 
-STRIDED_SLICE: Registration = viewed(
+STRIDEDSLICE: Registration = viewed(
     Signature("StridedSlice", f"input: T, {_ENTRIES} -> output: T", Index=_TYPES),
     lambda node, masks: [_strided(node.inputs[0].shape, node.inputs[1:4], masks).shape],
     lambda node, masks: [node.inputs[0].data[_strided(node.inputs[0].shape, node.inputs[1:4], masks).where]],
@@ -173,14 +171,14 @@ def _update_bind(node: Node, masks: _Masks) -> Thunk:
     return run
 
 
-STRIDED_SLICE_GRAD: Registration = shaped(
+STRIDEDSLICEGRAD: Registration = shaped(
     Signature("StridedSliceGrad", f"shape: Index[1], {_ENTRIES}, dy: T -> output: T", Index=INDICES),
     _grad_shapes,
     _grad_bind,
     settings=_masks,
     reads=["shape", "begin", "end", "strides"],
 )
-TENSOR_STRIDED_SLICE_UPDATE: Registration = shaped(
+TENSORSTRIDEDSLICEUPDATE: Registration = shaped(
     Signature("TensorStridedSliceUpdate", f"input: T, {_ENTRIES}, value: T -> output: T", Index=INDICES),
     _update_shapes,
     _update_bind,

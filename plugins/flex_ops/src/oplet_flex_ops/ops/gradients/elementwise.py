@@ -18,7 +18,7 @@ from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, REAL
-from oplet_flex_ops.ops.arithmetic.activations import SELU_ALPHA, SELU_SCALE
+from oplet_flex_ops.ops.arithmetic.unary import SELU_ALPHA, SELU_SCALE
 
 _ANALYTIC = (*FLOATS, *COMPLEX)
 
@@ -91,15 +91,15 @@ def _inverse(y: Array, dy: Array, out: Array) -> None:
     np.multiply(-dy, conjugate * conjugate, out)
 
 
-ELU_GRAD = _gradient(_elu, *FLOATS)
-INV_GRAD = RECIPROCAL_GRAD = _gradient(_inverse, *_ANALYTIC)
-LEAKY_RELU_GRAD = _leaky()
-RELU6_GRAD = _gradient(lambda g, x, out: np.multiply(g, (x > 0) & (x < 6), out), *REAL)
-RELU_GRAD = _gradient(lambda g, x, out: np.multiply(g, x > 0, out), *REAL)
-RSQRT_GRAD = _gradient(_rsqrt, *_ANALYTIC)
-SELU_GRAD = _gradient(_selu, *FLOATS)
-SIGMOID_GRAD = _gradient(_sigmoid, *_ANALYTIC)
-SOFTPLUS_GRAD = _gradient(_softplus, *FLOATS)
-SOFTSIGN_GRAD = _gradient(_softsign, *FLOATS)
-SQRT_GRAD = _gradient(_sqrt, *_ANALYTIC)
-TANH_GRAD = _gradient(_tanh, *_ANALYTIC)
+ELUGRAD = _gradient(_elu, *FLOATS)
+INVGRAD = RECIPROCALGRAD = _gradient(_inverse, *_ANALYTIC)
+LEAKYRELUGRAD = _leaky()
+RELU6GRAD = _gradient(lambda g, x, out: np.multiply(g, (x > 0) & (x < 6), out), *REAL)
+RELUGRAD = _gradient(lambda g, x, out: np.multiply(g, x > 0, out), *REAL)
+RSQRTGRAD = _gradient(_rsqrt, *_ANALYTIC)
+SELUGRAD = _gradient(_selu, *FLOATS)
+SIGMOIDGRAD = _gradient(_sigmoid, *_ANALYTIC)
+SOFTPLUSGRAD = _gradient(_softplus, *FLOATS)
+SOFTSIGNGRAD = _gradient(_softsign, *FLOATS)
+SQRTGRAD = _gradient(_sqrt, *_ANALYTIC)
+TANHGRAD = _gradient(_tanh, *_ANALYTIC)

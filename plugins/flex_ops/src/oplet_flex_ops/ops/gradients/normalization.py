@@ -81,7 +81,7 @@ def _lrn() -> Registration:
     return operator(Signature(["T", "T", "T"], ["T"], {"T": types}, {"T": TensorType.FLOAT32}), shapes, formula)
 
 
-FUSED_BATCH_NORM_GRAD = _batch_norm(1)
-FUSED_BATCH_NORM_GRAD_V2 = _batch_norm(2)
-FUSED_BATCH_NORM_GRAD_V3 = _batch_norm(3)
-LRN_GRAD = _lrn()
+FUSEDBATCHNORMGRAD = _batch_norm(1)
+FUSEDBATCHNORMGRADV2 = _batch_norm(2)
+FUSEDBATCHNORMGRADV3 = _batch_norm(3)
+LRNGRAD = _lrn()

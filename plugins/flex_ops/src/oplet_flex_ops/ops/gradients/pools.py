@@ -134,7 +134,7 @@ def _avg_pool() -> Registration:
     return operator(Signature([_INT32, "T"], ["T"], {"T": FLOATS}), shapes, formula, values=[0])
 
 
-AVG_POOL_GRAD = _avg_pool()
-MAX_POOL_GRAD = _max_pool(second=False)
-MAX_POOL_GRAD_V2 = _max_pool(second=True)
-MAX_POOL_GRAD_WITH_ARGMAX = _max_pool_by_place()
+AVGPOOLGRAD = _avg_pool()
+MAXPOOLGRAD = _max_pool(second=False)
+MAXPOOLGRADV2 = _max_pool(second=True)
+MAXPOOLGRADWITHARGMAX = _max_pool_by_place()

@@ -172,23 +172,23 @@ _SCATTER = Signature([_RESOURCE, "Tindices", "dtype"], [], {"dtype": NUMBERS, "T
 _PUT = Signature([_RESOURCE, "Tindices", "dtype"], [], {"dtype": _TYPES, "Tindices": INDEX})
 _CHANGE = Signature([_RESOURCE, "dtype"], [], {"dtype": NUMBERS})
 
-ASSIGN_ADD_VARIABLE_OP = _registration(_CHANGE, _change(np.add))
-ASSIGN_SUB_VARIABLE_OP = _registration(_CHANGE, _change(np.subtract))
-ASSIGN_VARIABLE_OP = _registration(Signature([_RESOURCE, "dtype"], [], {"dtype": _TYPES}), _assign)
-DESTROY_RESOURCE_OP = _registration(Signature([_RESOURCE], []), _destroy)
-READ_VARIABLE_OP = _registration(Signature([_RESOURCE], ["dtype"], {"dtype": _TYPES}), _read, dynamic=True)
-RESOURCE_GATHER = _registration(
+ASSIGNADDVARIABLEOP = _registration(_CHANGE, _change(np.add))
+ASSIGNSUBVARIABLEOP = _registration(_CHANGE, _change(np.subtract))
+ASSIGNVARIABLEOP = _registration(Signature([_RESOURCE, "dtype"], [], {"dtype": _TYPES}), _assign)
+DESTROYRESOURCEOP = _registration(Signature([_RESOURCE], []), _destroy)
+READVARIABLEOP = _registration(Signature([_RESOURCE], ["dtype"], {"dtype": _TYPES}), _read, dynamic=True)
+RESOURCEGATHER = _registration(
     Signature([_RESOURCE, "Tindices"], ["dtype"], {"dtype": _TYPES, "Tindices": INDEX}), _gather, dynamic=True
 )  # fmt: skip
-RESOURCE_SCATTER_ADD = _registration(_SCATTER, _at(np.add))
-RESOURCE_SCATTER_DIV = _registration(_SCATTER, _at(np.divide))
-RESOURCE_SCATTER_MAX = _registration(_SCATTER, _at(np.maximum))
-RESOURCE_SCATTER_MIN = _registration(_SCATTER, _at(np.minimum))
-RESOURCE_SCATTER_MUL = _registration(_SCATTER, _at(np.multiply))
-RESOURCE_SCATTER_SUB = _registration(_SCATTER, _at(np.subtract))
-RESOURCE_SCATTER_UPDATE = _registration(_PUT, _update)
-VARIABLE_SHAPE = _registration(
+RESOURCESCATTERADD = _registration(_SCATTER, _at(np.add))
+RESOURCESCATTERDIV = _registration(_SCATTER, _at(np.divide))
+RESOURCESCATTERMAX = _registration(_SCATTER, _at(np.maximum))
+RESOURCESCATTERMIN = _registration(_SCATTER, _at(np.minimum))
+RESOURCESCATTERMUL = _registration(_SCATTER, _at(np.multiply))
+RESOURCESCATTERSUB = _registration(_SCATTER, _at(np.subtract))
+RESOURCESCATTERUPDATE = _registration(_PUT, _update)
+VARIABLESHAPE = _registration(
     Signature([_RESOURCE], ["out_type"], {"out_type": INDEX}, {"out_type": TensorType.INT32}), _shape, dynamic=True
 )  # fmt: skip
-VAR_HANDLE_OP = _handle()
-VAR_IS_INITIALIZED_OP = _registration(Signature([_RESOURCE], [_BOOL]), _is_initialized)
+VARHANDLEOP = _handle()
+VARISINITIALIZEDOP = _registration(Signature([_RESOURCE], [_BOOL]), _is_initialized)

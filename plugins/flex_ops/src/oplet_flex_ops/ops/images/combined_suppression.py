@@ -17,8 +17,6 @@ from oplet_flex_ops.kernel import filled
 from oplet_flex_ops.ops.images.suppression import overlaps, suppress
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["REGISTRATION"]
-
 
 class _Settings(NamedTuple):
     pad_per_class: bool
@@ -75,7 +73,7 @@ def _combine(
         found_scores[image, :count], found_classes[image, :count], counts[image] = rated[places, labels], labels, count
 
 
-REGISTRATION: Registration = filled(
+COMBINEDNONMAXSUPPRESSION: Registration = filled(
     Signature(
         "CombinedNonMaxSuppression",
         "boxes: FLOAT32[4], scores: FLOAT32[3], max_output_size_per_class: INT32[0], max_total_size: INT32[0], "

@@ -22,8 +22,6 @@ from oplet_flex_ops.ops.images.sampling import rounded
 from oplet_flex_ops.positions import checked
 from oplet_flex_ops.signature import FLOATS, Signature
 
-__all__ = ["CROP_AND_RESIZE", "EXTRACT_GLIMPSE", "EXTRACT_GLIMPSE_V2"]
-
 _F = np.float32
 
 
@@ -89,7 +87,7 @@ def _pick(source: Array, rows: Array, columns: Array, nearest: bool) -> Any:
     return upper + (lower - upper) * down
 
 
-CROP_AND_RESIZE: Registration = filled(
+CROPANDRESIZE: Registration = filled(
     Signature(
         "CropAndResize",
         "image: T, boxes: FLOAT32, box_ind: INT32[1], crop_size: INT32[1] -> crops: FLOAT32",
@@ -168,5 +166,5 @@ def _glimpse_op(op: str, version: int) -> Registration:
     return filled(signature, _glimpse_shapes, _glimpse(version), settings=_glimpse_settings, reads=["size"])
 
 
-EXTRACT_GLIMPSE: Registration = _glimpse_op("ExtractGlimpse", 1)
-EXTRACT_GLIMPSE_V2: Registration = _glimpse_op("ExtractGlimpseV2", 2)
+EXTRACTGLIMPSE: Registration = _glimpse_op("ExtractGlimpse", 1)
+EXTRACTGLIMPSEV2: Registration = _glimpse_op("ExtractGlimpseV2", 2)

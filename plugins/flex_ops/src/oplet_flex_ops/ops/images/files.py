@@ -31,10 +31,6 @@ from oplet_flex_ops.image_files import (
 from oplet_flex_ops.kernel import computed
 from oplet_flex_ops.signature import Signature
 
-__all__ = [
-    "DECODE_AND_CROP_JPEG", "DECODE_BMP", "DECODE_GIF", "DECODE_IMAGE", "DECODE_JPEG", "DECODE_PNG", "ENCODE_JPEG", "ENCODE_PNG",
-]  # fmt: skip
-
 _PIXELS = (TensorType.UINT8, TensorType.UINT16)
 
 
@@ -49,7 +45,7 @@ def _png_settings(attributes: Attributes) -> Wanted:
     return Wanted(_channels(attributes, 0, 1, 3, 4), np.dtype(np.uint16 if wide else np.uint8))
 
 
-DECODE_PNG: Registration = computed(
+DECODEPNG: Registration = computed(
     Signature("DecodePng", "contents: STRING[0] -> image: dtype", dtype=_PIXELS),
     lambda wanted, contents: _decode(contents.item(), wanted, animations=True, bmp=False),
     settings=_png_settings,
@@ -88,20 +84,20 @@ def _decode_and_crop(given: _Jpeg, contents: Array, window: Array) -> Array:
     return image[y : y + height, x : x + width]
 
 
-DECODE_JPEG: Registration = computed(
+DECODEJPEG: Registration = computed(
     Signature("DecodeJpeg", "contents: STRING[0] -> image: UINT8"), _decode_jpeg, settings=_jpeg_settings
 )
-DECODE_AND_CROP_JPEG: Registration = computed(
+DECODEANDCROPJPEG: Registration = computed(
     Signature("DecodeAndCropJpeg", "contents: STRING[0], crop_window: INT32[1] -> image: UINT8"),
     _decode_and_crop,
     settings=_jpeg_settings,
 )
-DECODE_BMP: Registration = computed(
+DECODEBMP: Registration = computed(
     Signature("DecodeBmp", "contents: STRING[0] -> image: UINT8"),
     lambda channels, contents: decode_bmp(contents.item(), channels),
     settings=lambda attributes: _channels(attributes, 0, 1, 3, 4),
 )
-DECODE_GIF: Registration = computed(
+DECODEGIF: Registration = computed(
     Signature("DecodeGif", "contents: STRING[0] -> image: UINT8"),
     lambda given, contents: _decode_frames(contents.item()),
 )
@@ -157,7 +153,7 @@ def _decode_image(given: _Image, contents: Array) -> Any:
     return image.astype(np.float32) / np.float32(65535) if given.floats else image
 
 
-DECODE_IMAGE: Registration = computed(
+DECODEIMAGE: Registration = computed(
     Signature("DecodeImage", "contents: STRING[0] -> image: dtype", dtype=(*_PIXELS, TensorType.FLOAT32)),
     _decode_image,
     settings=_image_settings,
@@ -170,7 +166,7 @@ def _file(data: bytes) -> Array:
     return found
 
 
-ENCODE_PNG: Registration = computed(
+ENCODEPNG: Registration = computed(
     Signature("EncodePng", "image: T -> contents: STRING", T=_PIXELS),
     lambda compression, image: _encode_pngs(image, compression),
     settings=lambda attributes: attributes.integer("compression", least=-1, most=9, default=-1),
@@ -207,7 +203,7 @@ def _encode_settings(attributes: Attributes) -> _Writing:
     )
 
 
-ENCODE_JPEG: Registration = computed(
+ENCODEJPEG: Registration = computed(
     Signature("EncodeJpeg", "image: UINT8[3] -> contents: STRING"),
     lambda given, image: _file(encode_jpeg(image, given.channels, given.options)),
     settings=_encode_settings,

@@ -15,8 +15,6 @@ from oplet_flex_ops.kernel import Settings, filled
 from oplet_flex_ops.signature import NUMBERS, REALS, Signature
 from oplet_flex_ops.windows import WindowAxis, taps, window_axis
 
-__all__ = ["EXTRACT_IMAGE_PATCHES", "EXTRACT_VOLUME_PATCHES"]
-
 
 class _Windows(NamedTuple):
     sizes: list[int]
@@ -76,5 +74,5 @@ def _patches_op(op: str, rank: int) -> Registration:
     return filled(Signature(op, f"{name}: T -> patches: T", T=types), _shapes, _patches, settings=_settings(rank))
 
 
-EXTRACT_IMAGE_PATCHES: Registration = _patches_op("ExtractImagePatches", 4)
-EXTRACT_VOLUME_PATCHES: Registration = _patches_op("ExtractVolumePatches", 5)
+EXTRACTIMAGEPATCHES: Registration = _patches_op("ExtractImagePatches", 4)
+EXTRACTVOLUMEPATCHES: Registration = _patches_op("ExtractVolumePatches", 5)

@@ -17,8 +17,6 @@ from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.ops.images.sampling import rounded
 from oplet_flex_ops.signature import FLOATS, Signature
 
-__all__ = ["IMAGE_PROJECTIVE_TRANSFORM_V2", "IMAGE_PROJECTIVE_TRANSFORM_V3"]
-
 _F = np.float32
 _TYPES = (*FLOATS, TensorType.UINT8, TensorType.INT32, TensorType.INT64)
 
@@ -119,7 +117,7 @@ def _bilinear(image: Array, rows: Array, columns: Array, fill: Any) -> Array:
     return found
 
 
-IMAGE_PROJECTIVE_TRANSFORM_V2: Registration = filled(
+IMAGEPROJECTIVETRANSFORMV2: Registration = filled(
     Signature(
         "ImageProjectiveTransformV2",
         "images: dtype, transforms: FLOAT32, output_shape: INT32 -> transformed_images: dtype",
@@ -130,7 +128,7 @@ IMAGE_PROJECTIVE_TRANSFORM_V2: Registration = filled(
     settings=_settings,
     reads=["output_shape"],
 )
-IMAGE_PROJECTIVE_TRANSFORM_V3: Registration = filled(
+IMAGEPROJECTIVETRANSFORMV3: Registration = filled(
     Signature(
         "ImageProjectiveTransformV3",
         "images: dtype, transforms: FLOAT32, output_shape: INT32, fill_value: FLOAT32[0] -> transformed_images: dtype",

@@ -20,8 +20,6 @@ from oplet_flex_ops.numerics.dense import PORTION, multiply, portions, product
 from oplet_flex_ops.ops.images.sampling import KERNELS, rounded, spans
 from oplet_flex_ops.signature import REALS, Signature
 
-__all__ = ["RESIZE_AREA", "RESIZE_BICUBIC", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "SCALE_AND_TRANSLATE"]
-
 _TYPES = tuple(type for type in REALS if type.name not in ("UINT32", "UINT64"))
 _F = np.float32
 
@@ -175,10 +173,10 @@ def _area_corners(attributes: Attributes) -> _Corners:
     return _Corners(attributes.flag("align_corners", default=False), False)
 
 
-RESIZE_NEAREST_NEIGHBOR: Registration = _resize("ResizeNearestNeighbor", _nearest, result="T")
-RESIZE_BILINEAR: Registration = _resize("ResizeBilinear", _bilinear)
-RESIZE_BICUBIC: Registration = _resize("ResizeBicubic", _bicubic)
-RESIZE_AREA: Registration = _resize("ResizeArea", _area, settings=_area_corners)
+RESIZENEARESTNEIGHBOR: Registration = _resize("ResizeNearestNeighbor", _nearest, result="T")
+RESIZEBILINEAR: Registration = _resize("ResizeBilinear", _bilinear)
+RESIZEBICUBIC: Registration = _resize("ResizeBicubic", _bicubic)
+RESIZEAREA: Registration = _resize("ResizeArea", _area, settings=_area_corners)
 
 
 def _scale_settings(attributes: Attributes) -> tuple[str, bool]:
@@ -201,7 +199,7 @@ def _scale(given: tuple[str, bool], outputs: list[Array], images: Array, size: A
     _separable(outputs[0], images, *matrices)
 
 
-SCALE_AND_TRANSLATE: Registration = filled(
+SCALEANDTRANSLATE: Registration = filled(
     Signature(
         "ScaleAndTranslate",
         "images: T, size: INT32[1], scale: FLOAT32[1], translation: FLOAT32[1] -> resized_images: FLOAT32",

@@ -17,10 +17,7 @@ from oplet.kernels.limits import paced
 from oplet_flex_ops.kernel import computed, reserve
 from oplet_flex_ops.signature import Signature
 
-__all__ = [
-    "NON_MAX_SUPPRESSION", "NON_MAX_SUPPRESSION_V2", "NON_MAX_SUPPRESSION_V3", "NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5",
-    "NON_MAX_SUPPRESSION_WITH_OVERLAPS", "overlaps", "suppress",
-]  # fmt: skip
+__all__ = ["overlaps", "suppress"]
 
 _F = np.float32
 #: The overlaps of one box with several others.
@@ -164,26 +161,26 @@ _T = (TensorType.FLOAT32, TensorType.FLOAT16)
 _SIZED = "boxes: T[2], scores: T[1], max_output_size: INT32[0]"
 _LIMITS = "iou_threshold: T_threshold[0], score_threshold: T_threshold[0]"
 
-NON_MAX_SUPPRESSION: Registration = computed(
+NONMAXSUPPRESSION: Registration = computed(
     Signature("NonMaxSuppression", "boxes: FLOAT32[2], scores: FLOAT32[1], max_output_size: INT32[0] -> selected_indices: INT32"),
     _plain,
     settings=lambda attributes: attributes.number("iou_threshold", default=0.5),
 )
-NON_MAX_SUPPRESSION_V2: Registration = computed(
+NONMAXSUPPRESSIONV2: Registration = computed(
     Signature("NonMaxSuppressionV2", f"{_SIZED}, iou_threshold: T_threshold[0] -> selected_indices: INT32", T=_T, T_threshold=_T),
     _v2,
 )
-NON_MAX_SUPPRESSION_V3: Registration = computed(
+NONMAXSUPPRESSIONV3: Registration = computed(
     Signature("NonMaxSuppressionV3", f"{_SIZED}, {_LIMITS} -> selected_indices: INT32", T=_T, T_threshold=_T), _v3
 )
-NON_MAX_SUPPRESSION_V4: Registration = computed(
+NONMAXSUPPRESSIONV4: Registration = computed(
     Signature(
         "NonMaxSuppressionV4", f"{_SIZED}, {_LIMITS} -> selected_indices: INT32, valid_outputs: INT32", T=_T, T_threshold=_T
     ),
     _v4,
     settings=lambda attributes: attributes.flag("pad_to_max_output_size", default=False),
 )
-NON_MAX_SUPPRESSION_V5: Registration = computed(
+NONMAXSUPPRESSIONV5: Registration = computed(
     Signature(
         "NonMaxSuppressionV5",
         f"{_SIZED}, iou_threshold: T[0], score_threshold: T[0], soft_nms_sigma: T[0] "
@@ -193,7 +190,7 @@ NON_MAX_SUPPRESSION_V5: Registration = computed(
     _v5,
     settings=lambda attributes: attributes.flag("pad_to_max_output_size", default=False),
 )
-NON_MAX_SUPPRESSION_WITH_OVERLAPS: Registration = computed(
+NONMAXSUPPRESSIONWITHOVERLAPS: Registration = computed(
     Signature(
         "NonMaxSuppressionWithOverlaps",
         "overlaps: FLOAT32[2], scores: FLOAT32[1], max_output_size: INT32[0], overlap_threshold: FLOAT32[0], "

@@ -222,11 +222,11 @@ def _lu() -> Registration:
     return operator(signature, shapes, formula)
 
 
-CHOLESKY = BATCH_CHOLESKY = _cholesky()
-CHOLESKY_GRAD = BATCH_CHOLESKY_GRAD = _cholesky_grad()
+CHOLESKY = BATCHCHOLESKY = _cholesky()
+CHOLESKYGRAD = BATCHCHOLESKYGRAD = _cholesky_grad()
 EIG = _eig()
 LU = _lu()
 QR = _qr()
-SELF_ADJOINT_EIG = BATCH_SELF_ADJOINT_EIG = _self_adjoint_eig(one_output=True)
-SELF_ADJOINT_EIG_V2 = BATCH_SELF_ADJOINT_EIG_V2 = _self_adjoint_eig(one_output=False)
-SVD = BATCH_SVD = _svd()
+SELFADJOINTEIG = BATCHSELFADJOINTEIG = _self_adjoint_eig(one_output=True)
+SELFADJOINTEIGV2 = BATCHSELFADJOINTEIGV2 = _self_adjoint_eig(one_output=False)
+SVD = BATCHSVD = _svd()

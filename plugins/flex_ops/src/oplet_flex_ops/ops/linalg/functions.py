@@ -77,8 +77,8 @@ def _cross() -> Registration:
 
 
 CROSS = _cross()
-LOG_MATRIX_DETERMINANT = _log_determinant()
-MATRIX_DETERMINANT = BATCH_MATRIX_DETERMINANT = _determinant()
-MATRIX_EXPONENTIAL = _function(exponential, "the exponential cannot be computed.")
-MATRIX_LOGARITHM = _function(logarithm, "the matrix has no principal logarithm that can be computed.", complex_only=True)
-MATRIX_SQUARE_ROOT = _function(square_root, "the matrix has no principal square root that can be computed.")
+LOGMATRIXDETERMINANT = _log_determinant()
+MATRIXDETERMINANT = BATCHMATRIXDETERMINANT = _determinant()
+MATRIXEXPONENTIAL = _function(exponential, "the exponential cannot be computed.")
+MATRIXLOGARITHM = _function(logarithm, "the matrix has no principal logarithm that can be computed.", complex_only=True)
+MATRIXSQUAREROOT = _function(square_root, "the matrix has no principal square root that can be computed.")

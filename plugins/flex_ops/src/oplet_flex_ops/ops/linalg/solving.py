@@ -260,10 +260,10 @@ def _tridiagonal_product() -> Registration:
     return operator(Signature(["T"] * 4, ["T"], {"T": WIDE}), shapes, formula)
 
 
-BANDED_TRIANGULAR_SOLVE = _banded()
-MATRIX_INVERSE = BATCH_MATRIX_INVERSE = _inverse()
-MATRIX_SOLVE = BATCH_MATRIX_SOLVE = _solve()
-MATRIX_SOLVE_LS = BATCH_MATRIX_SOLVE_LS = _least_squares()
-MATRIX_TRIANGULAR_SOLVE = BATCH_MATRIX_TRIANGULAR_SOLVE = _triangular()
-TRIDIAGONAL_MAT_MUL = _tridiagonal_product()
-TRIDIAGONAL_SOLVE = _tridiagonal()
+BANDEDTRIANGULARSOLVE = _banded()
+MATRIXINVERSE = BATCHMATRIXINVERSE = _inverse()
+MATRIXSOLVE = BATCHMATRIXSOLVE = _solve()
+MATRIXSOLVELS = BATCHMATRIXSOLVELS = _least_squares()
+MATRIXTRIANGULARSOLVE = BATCHMATRIXTRIANGULARSOLVE = _triangular()
+TRIDIAGONALMATMUL = _tridiagonal_product()
+TRIDIAGONALSOLVE = _tridiagonal()

@@ -16,10 +16,8 @@ from oplet import Registration, TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, reserve
-from oplet_flex_ops.ops.ragged.splits import ensure_splits, row_numbers_of
+from oplet_flex_ops.ops.ragged.ranges import ensure_splits, row_numbers_of
 from oplet_flex_ops.signature import Signature
-
-__all__ = ["RAGGED_TENSOR_TO_SPARSE", "RAGGED_TENSOR_TO_TENSOR"]
 
 _KINDS = (b"FIRST_DIM_SIZE", b"VALUE_ROWIDS", b"ROW_SPLITS")
 
@@ -122,7 +120,7 @@ def _to_tensor(kinds: list[bytes], shape: Array, values: Array, default: Array, 
     return output
 
 
-RAGGED_TENSOR_TO_TENSOR: Registration = computed(
+RAGGEDTENSORTOTENSOR: Registration = computed(
     Signature(
         "RaggedTensorToTensor",
         "shape: Tshape, values: T, default_value: T, row_partition_tensors: num_row_partition_tensors*Tindex -> result: T",
@@ -152,7 +150,7 @@ def _to_sparse(levels: int, *operands: Array) -> list[Array]:
     return [whole, values.reshape(-1), np.array([*sizes, *values.shape[1:]], np.int64)]
 
 
-RAGGED_TENSOR_TO_SPARSE: Registration = computed(
+RAGGEDTENSORTOSPARSE: Registration = computed(
     Signature(
         "RaggedTensorToSparse",
         "rt_nested_splits: RAGGED_RANK*Tsplits[1], rt_dense_values: T "

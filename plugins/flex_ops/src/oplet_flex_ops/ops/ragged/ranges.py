@@ -1,24 +1,25 @@
 """RaggedRange and RaggedGather: rows of number sequences, and rows selected by index.
 
 Numerics: tensorflow/core/kernels/{ragged_range_op.cc,ragged_gather_op.cc}
+
+Checked row splits of ragged tensors, and positions derived from them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oplet import Registration, TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, reserve
-from oplet_flex_ops.ops.ragged.splits import ensure_splits, rows_at
 from oplet_flex_ops.positions import checked
 from oplet_flex_ops.signature import Signature
-
-__all__ = ["RAGGED_GATHER", "RAGGED_RANGE"]
 
 _SPLITS = (TensorType.INT64, TensorType.INT32)
 
@@ -48,7 +49,7 @@ def _range(dtype: Any, *bounds: Array) -> list[Array]:
         return [splits, np.repeat(starts, sizes) + steps.astype(starts.dtype) * np.repeat(deltas, sizes)]
 
 
-RAGGED_RANGE: Registration = computed(
+RAGGEDRANGE: Registration = computed(
     Signature(
         "RaggedRange",
         "starts: T, limits: T, deltas: T -> rt_nested_splits: Tsplits, rt_dense_values: T",
@@ -101,7 +102,7 @@ def _gather(ranks: _Ranks, *operands: Array) -> Any:
     return [*levels, values[picks]] if levels else values[picks]
 
 
-RAGGED_GATHER: Registration = computed(
+RAGGEDGATHER: Registration = computed(
     Signature(
         "RaggedGather",
         "params_nested_splits: PARAMS_RAGGED_RANK*Tsplits[1], params_dense_values: Tvalues, indices: Tindices "
@@ -112,3 +113,30 @@ RAGGED_GATHER: Registration = computed(
     _gather,
     settings=_ranks,
 )
+
+
+def ensure_splits(levels: Sequence[Array], count: int) -> None:
+    """Raise an error unless splits ascend from 0 to the row count of the next level, or to `count` at the last level.
+
+    Raises:
+        EnsureError: the splits do not.
+    """
+    below = [level.size - 1 for level in levels[1:]] + [count]
+    for number, (level, rows) in enumerate(zip(levels, below)):
+        ensure(
+            level.size > 0 and level[0] == 0 and level[-1] == rows and bool((level[1:] >= level[:-1]).all()),
+            f"the row splits of level {number} do not ascend from 0 to {rows}, the number of rows or values below.",
+        )
+
+
+def rows_at(starts: Array, lengths: Array) -> NDArray[np.int64]:
+    """Return start, start + 1, ... for each of many rows of the given lengths, concatenated."""
+    total = int(lengths.sum(dtype=np.int64))
+    reserve((total,), 32)
+    ends = np.cumsum(lengths, dtype=np.int64)
+    return np.arange(total) + np.repeat(starts.astype(np.int64) - (ends - lengths), lengths)
+
+
+def row_numbers_of(splits: Array) -> NDArray[np.int64]:
+    """Return the row number of each value, from row splits."""
+    return np.repeat(np.arange(splits.size - 1), np.diff(splits))

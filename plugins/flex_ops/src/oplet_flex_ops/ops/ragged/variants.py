@@ -14,10 +14,10 @@ from oplet.kernels.arrays import Array
 from oplet.kernels.limits import kept_copy, listed, paced
 from oplet_flex_ops.attributes import TYPES, Attributes
 from oplet_flex_ops.kernel import computed
-from oplet_flex_ops.ops.ragged.splits import ensure_splits
+from oplet_flex_ops.ops.ragged.ranges import ensure_splits
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["RAGGED_TENSOR_FROM_VARIANT", "RAGGED_TENSOR_TO_VARIANT", "Ragged"]
+__all__ = ["Ragged"]
 
 #: Bytes of a row as a value: the tuples and arrays that refer to its values, for itself and for each level of splits.
 _ROW, _LEVEL = 320, 200
@@ -74,7 +74,7 @@ def _variants(items: list[Ragged], shape: tuple[int, ...]) -> Array:
     return found.reshape(shape)
 
 
-RAGGED_TENSOR_TO_VARIANT: Registration = computed(
+RAGGEDTENSORTOVARIANT: Registration = computed(
     Signature(
         "RaggedTensorToVariant",
         "rt_nested_splits: RAGGED_RANK*Tsplits[1], rt_dense_values: Tvalues -> encoded_ragged: VARIANT",
@@ -150,7 +150,7 @@ def _levels(encoded: Array, items: list[Ragged], inner: int) -> list[Array]:
     return levels
 
 
-RAGGED_TENSOR_FROM_VARIANT: Registration = computed(
+RAGGEDTENSORFROMVARIANT: Registration = computed(
     Signature(
         "RaggedTensorFromVariant",
         "encoded_ragged: VARIANT -> output_nested_splits: output_ragged_rank*Tsplits, output_dense_values: Tvalues",

@@ -105,8 +105,8 @@ def _shuffle() -> Registration:
 
 
 MULTINOMIAL = _multinomial()
-RANDOM_SHUFFLE = _shuffle()
-RANDOM_STANDARD_NORMAL = _drawn(philox.normal)
-RANDOM_UNIFORM = _drawn(philox.uniform)
-RANDOM_UNIFORM_INT = _integers()
-TRUNCATED_NORMAL = _drawn(philox.truncated_normal)
+RANDOMSHUFFLE = _shuffle()
+RANDOMSTANDARDNORMAL = _drawn(philox.normal)
+RANDOMUNIFORM = _drawn(philox.uniform)
+RANDOMUNIFORMINT = _integers()
+TRUNCATEDNORMAL = _drawn(philox.truncated_normal)

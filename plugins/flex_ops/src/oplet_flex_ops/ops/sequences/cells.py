@@ -15,8 +15,6 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["BLOCK_LSTM", "BLOCK_LSTM_V2", "GRU_BLOCK_CELL", "LSTM_BLOCK_CELL"]
-
 
 class _Lstm(NamedTuple):
     forget_bias: float
@@ -97,7 +95,7 @@ _HALVES = (TensorType.FLOAT32, TensorType.FLOAT16)
 _STATE = "cs_prev: T[2], h_prev: T[2], w: T[2], wci: T[1], wcf: T[1], wco: T[1], b: T[1]"
 _GATES = "i: T, cs: T, f: T, o: T, ci: T, co: T, h: T"
 
-LSTM_BLOCK_CELL: Registration = filled(
+LSTMBLOCKCELL: Registration = filled(
     Signature("LSTMBlockCell", f"x: T[2], {_STATE} -> {_GATES}", T=_HALVES), _cell_shapes, _cell, settings=_v1
 )
 
@@ -126,8 +124,8 @@ def _block(swapped: bool) -> Any:
 
 
 _BLOCK = f"seq_len_max: INT64[0], x: T[3], {_STATE} -> {_GATES}"
-BLOCK_LSTM: Registration = filled(Signature("BlockLSTM", _BLOCK, T=_HALVES), _block_shapes, _block(False), settings=_v1)
-BLOCK_LSTM_V2: Registration = filled(Signature("BlockLSTMV2", _BLOCK, T=_HALVES), _block_shapes, _block(True), settings=_v2)
+BLOCKLSTM: Registration = filled(Signature("BlockLSTM", _BLOCK, T=_HALVES), _block_shapes, _block(False), settings=_v1)
+BLOCKLSTMV2: Registration = filled(Signature("BlockLSTMV2", _BLOCK, T=_HALVES), _block_shapes, _block(True), settings=_v2)
 
 
 def _gru_shapes(node: Node, given: Any) -> list[Shape]:
@@ -146,7 +144,7 @@ def _gru(given: Any, outputs: list[Array], x: Array, hidden: Array, gates: Array
         output[...] = result
 
 
-GRU_BLOCK_CELL: Registration = filled(
+GRUBLOCKCELL: Registration = filled(
     Signature(
         "GRUBlockCell",
         "x: T[2], h_prev: T[2], w_ru: T[2], w_c: T[2], b_ru: T[1], b_c: T[1] -> r: T, u: T, c: T, h: T",

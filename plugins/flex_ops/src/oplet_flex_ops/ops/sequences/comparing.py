@@ -19,8 +19,6 @@ from oplet_flex_ops.ops.sparse.coordinates import coordinates
 from oplet_flex_ops.positions import row_numbers
 from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
 
-__all__ = ["EDIT_DISTANCE", "REVERSE_SEQUENCE"]
-
 #: Bytes of a sequence that waits for the one that it is compared with.
 _SEQUENCE = 240
 
@@ -64,7 +62,7 @@ def _edit_distance(normalize: bool, *operands: Array) -> Array:
     return output
 
 
-EDIT_DISTANCE: Registration = computed(
+EDITDISTANCE: Registration = computed(
     Signature(
         "EditDistance",
         "hypothesis_indices: INT64[2], hypothesis_values: T[1], hypothesis_shape: INT64[1], truth_indices: INT64[2], "
@@ -106,7 +104,7 @@ def _reverse(given: _Axes, outputs: list[Array], source: Array, lengths: Array) 
         target[:length] = sequence[:length][::-1]
 
 
-REVERSE_SEQUENCE: Registration = filled(
+REVERSESEQUENCE: Registration = filled(
     Signature("ReverseSequence", "input: T, seq_lengths: Tlen[1] -> output: T", Tlen=INDICES),
     _reverse_shapes,
     _reverse,

@@ -17,7 +17,7 @@ from oplet_flex_ops.kernel import computed
 from oplet_flex_ops.ops.sequences.beam_search import BeamSearch
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["CTC_BEAM_SEARCH_DECODER", "CTC_GREEDY_DECODER", "ensure_lengths"]
+__all__ = ["ensure_lengths"]
 
 _T = (TensorType.FLOAT32, TensorType.FLOAT64)
 
@@ -72,7 +72,7 @@ def _greedy(given: _Greedy, inputs: Array, lengths: Array) -> list[Array]:
     return [*_sparse(paths), score]
 
 
-CTC_GREEDY_DECODER: Registration = computed(
+CTCGREEDYDECODER: Registration = computed(
     Signature(
         "CTCGreedyDecoder",
         "inputs: T[3], sequence_length: INT32[1] "
@@ -117,7 +117,7 @@ def _beam(given: _Beam, inputs: Array, lengths: Array) -> list[Array]:
     return [*(part[kind] for kind in range(3) for part in parts), scores]
 
 
-CTC_BEAM_SEARCH_DECODER: Registration = computed(
+CTCBEAMSEARCHDECODER: Registration = computed(
     Signature(
         "CTCBeamSearchDecoder",
         "inputs: T[3], sequence_length: INT32[1] -> decoded_indices: top_paths*INT64, decoded_values: top_paths*INT64, "

@@ -18,8 +18,6 @@ from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.ops.sequences.ctc_decoding import ensure_lengths
 from oplet_flex_ops.signature import Signature
 
-__all__ = ["CTC_LOSS"]
-
 _Doubles = NDArray[np.float64]
 
 
@@ -120,7 +118,7 @@ def _forward(logs: _Doubles, stays: NDArray[np.bool_], skips: NDArray[np.bool_])
     return found
 
 
-CTC_LOSS: Registration = filled(
+CTCLOSS: Registration = filled(
     Signature(
         "CTCLoss",
         "inputs: T[3], labels_indices: INT64[2], labels_values: INT32[1], sequence_length: INT32[1] -> loss: T, gradient: T",

@@ -148,5 +148,5 @@ def _mfcc() -> Registration:
     return operator(Signature([_FLOAT32, _INT32], [_FLOAT32]), shapes, formula)
 
 
-AUDIO_SPECTROGRAM = _spectrogram()
+AUDIOSPECTROGRAM = _spectrogram()
 MFCC = _mfcc()

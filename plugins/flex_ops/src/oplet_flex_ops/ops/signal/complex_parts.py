@@ -60,7 +60,7 @@ def _complex() -> Registration:
 
 ANGLE = _part(lambda x, out: np.arctan2(x.imag, x.real, out))
 COMPLEX = _complex()
-COMPLEX_ABS = _part(np.abs)
+COMPLEXABS = _part(np.abs)
 CONJ = unary(np.conjugate, *_COMPLEX)
 IMAG = _part(lambda x, out: np.copyto(out, x.imag))
 REAL = _part(lambda x, out: np.copyto(out, x.real))

@@ -93,7 +93,7 @@ def _ensure_same_precision(node: Node) -> None:
     ensure(single[0] == single[1], f"{node.inputs[0]} and {node.outputs[0]} must both be of single or of double precision.")
 
 
-FFT, FFT_2D, FFT_3D = (_complex(np.fft.fftn, axes) for axes in (1, 2, 3))
-IFFT, IFFT_2D, IFFT_3D = (_complex(np.fft.ifftn, axes) for axes in (1, 2, 3))
-IRFFT, IRFFT_2D, IRFFT_3D = (_of_real(axes, inverse=True) for axes in (1, 2, 3))
-RFFT, RFFT_2D, RFFT_3D = (_of_real(axes, inverse=False) for axes in (1, 2, 3))
+FFT, FFT2D, FFT3D = (_complex(np.fft.fftn, axes) for axes in (1, 2, 3))
+IFFT, IFFT2D, IFFT3D = (_complex(np.fft.ifftn, axes) for axes in (1, 2, 3))
+IRFFT, IRFFT2D, IRFFT3D = (_of_real(axes, inverse=True) for axes in (1, 2, 3))
+RFFT, RFFT2D, RFFT3D = (_of_real(axes, inverse=False) for axes in (1, 2, 3))

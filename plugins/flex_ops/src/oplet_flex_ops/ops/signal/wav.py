@@ -109,5 +109,5 @@ def _encode() -> Registration:
     return operator(Signature([_FLOAT32, _INT32], [_STRING]), shapes, formula)
 
 
-DECODE_WAV = _decode()
-ENCODE_WAV = _encode()
+DECODEWAV = _decode()
+ENCODEWAV = _encode()

@@ -20,11 +20,6 @@ from oplet_flex_ops.ops.sparse.coordinates import Coordinates, coordinates, vect
 from oplet_flex_ops.positions import row_numbers
 from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature
 
-__all__ = [
-    "SPARSE_ADD", "SPARSE_DENSE_CWISE_ADD", "SPARSE_DENSE_CWISE_DIV", "SPARSE_DENSE_CWISE_MUL", "SPARSE_MAT_MUL",
-    "SPARSE_SPARSE_MAXIMUM", "SPARSE_SPARSE_MINIMUM", "SPARSE_TENSOR_DENSE_ADD", "SPARSE_TENSOR_DENSE_MAT_MUL",
-]  # fmt: skip
-
 
 def _both(a: Coordinates, b: Coordinates, operation: np.ufunc) -> tuple[Array, Array]:
     """Combine two sparse tensors by a ufunc over the union of their positions, with 0 for missing values; return positions and
@@ -50,7 +45,7 @@ def _add(given: Any, *operands: Array) -> list[Array]:
 _SPARSE = "{0}_indices: INT64[2], {0}_values: T[1], {0}_shape: INT64[1]"
 _A_B = f"{_SPARSE.format('a')}, {_SPARSE.format('b')}"
 
-SPARSE_ADD: Registration = computed(
+SPARSEADD: Registration = computed(
     Signature(
         "SparseAdd",
         f"{_A_B}, thresh: Treal[0] -> sum_indices: INT64, sum_values: T, sum_shape: INT64",
@@ -70,8 +65,8 @@ def _sparse_sparse(op: str, operation: np.ufunc) -> Registration:
     return computed(Signature(op, f"{_A_B} -> output_indices: INT64, output_values: T", T=REALS), compute)
 
 
-SPARSE_SPARSE_MAXIMUM: Registration = _sparse_sparse("SparseSparseMaximum", np.maximum)
-SPARSE_SPARSE_MINIMUM: Registration = _sparse_sparse("SparseSparseMinimum", np.minimum)
+SPARSESPARSEMAXIMUM: Registration = _sparse_sparse("SparseSparseMaximum", np.maximum)
+SPARSESPARSEMINIMUM: Registration = _sparse_sparse("SparseSparseMinimum", np.minimum)
 
 
 def _dense_cwise(op: str, operation: np.ufunc) -> Registration:
@@ -101,9 +96,9 @@ def _quotients(values: Array, others: Array) -> Array:
     return np.where((values < 0) != (others < 0), -found, found).astype(values.dtype)
 
 
-SPARSE_DENSE_CWISE_ADD: Registration = _dense_cwise("SparseDenseCwiseAdd", np.add)
-SPARSE_DENSE_CWISE_MUL: Registration = _dense_cwise("SparseDenseCwiseMul", np.multiply)
-SPARSE_DENSE_CWISE_DIV: Registration = _dense_cwise("SparseDenseCwiseDiv", np.divide)
+SPARSEDENSECWISEADD: Registration = _dense_cwise("SparseDenseCwiseAdd", np.add)
+SPARSEDENSECWISEMUL: Registration = _dense_cwise("SparseDenseCwiseMul", np.multiply)
+SPARSEDENSECWISEDIV: Registration = _dense_cwise("SparseDenseCwiseDiv", np.divide)
 
 
 def _dense_add_shapes(node: Node, given: Any) -> list[Shape]:
@@ -123,7 +118,7 @@ def _dense_add(given: Any, outputs: list[Array], indices: Array, values: Array, 
     np.add.at(outputs[0].reshape(-1), row_numbers(indices, dense.shape), values)
 
 
-SPARSE_TENSOR_DENSE_ADD: Registration = filled(
+SPARSETENSORDENSEADD: Registration = filled(
     Signature(
         "SparseTensorDenseAdd",
         "a_indices: Tindices[2], a_values: T[1], a_shape: Tindices[1], b: T -> output: T",
@@ -164,7 +159,7 @@ def _mat_mul(given: _Adjoints, indices: Array, values: Array, shape: Array, dens
     return product
 
 
-SPARSE_TENSOR_DENSE_MAT_MUL: Registration = computed(
+SPARSETENSORDENSEMATMUL: Registration = computed(
     Signature(
         "SparseTensorDenseMatMul",
         "a_indices: Tindices[2], a_values: T[1], a_shape: INT64[1], b: T[2] -> product: T",
@@ -194,7 +189,7 @@ def _dense_product(given: _Adjoints, outputs: list[Array], a: Array, b: Array) -
 
 
 _MATRICES = (TensorType.FLOAT32, TensorType.BFLOAT16)
-SPARSE_MAT_MUL: Registration = filled(
+SPARSEMATMUL: Registration = filled(
     Signature("SparseMatMul", "a: Ta[2], b: Tb[2] -> product: FLOAT32", Ta=_MATRICES, Tb=_MATRICES),
     _dense_shapes,
     _dense_product,

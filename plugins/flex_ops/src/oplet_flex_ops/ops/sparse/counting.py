@@ -20,10 +20,7 @@ from oplet_flex_ops.ops.arrays.counting import count_values
 from oplet_flex_ops.ops.sparse.coordinates import coordinates, shape_of
 from oplet_flex_ops.signature import INDICES, Signature
 
-__all__ = [
-    "DENSE_COUNT_SPARSE_OUTPUT", "RAGGED_BINCOUNT", "RAGGED_COUNT_SPARSE_OUTPUT", "SPARSE_BINCOUNT", "SPARSE_COUNT_SPARSE_OUTPUT",
-    "rows_of_splits",
-]  # fmt: skip
+__all__ = ["rows_of_splits"]
 
 _WEIGHTS = (TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64)
 
@@ -65,7 +62,7 @@ def _sparse(binary: bool, outputs: list[Array], indices: Array, values: Array, s
     count_values(output if output.ndim == 2 else output[None], rows, values, weights.reshape(-1), binary)
 
 
-SPARSE_BINCOUNT: Registration = filled(
+SPARSEBINCOUNT: Registration = filled(
     Signature(
         "SparseBincount",
         "indices: INT64[2], values: Tidx[1], dense_shape: INT64[1], size: Tidx, weights: T -> output: T",
@@ -89,7 +86,7 @@ def _ragged(binary: bool, outputs: list[Array], splits: Array, values: Array, si
     count_values(outputs[0], rows_of_splits(splits, values.size), values, weights.reshape(-1), binary)
 
 
-RAGGED_BINCOUNT: Registration = filled(
+RAGGEDBINCOUNT: Registration = filled(
     Signature(
         "RaggedBincount", "splits: INT64[1], values: Tidx[1], size: Tidx, weights: T -> output: T", Tidx=INDICES, T=_WEIGHTS
     ),
@@ -146,7 +143,7 @@ def _dense_count(given: _Counting, values: Array, weights: Array) -> list[Array]
     return _counted(given, rows, len(values), values.reshape(-1), weights.reshape(-1), weights.dtype)
 
 
-DENSE_COUNT_SPARSE_OUTPUT: Registration = computed(
+DENSECOUNTSPARSEOUTPUT: Registration = computed(
     Signature("DenseCountSparseOutput", f"values: T, weights: output_type -> {_RESULTS}", T=INDICES, output_type=_WEIGHTS),
     _dense_count,
     settings=_counting,
@@ -160,7 +157,7 @@ def _sparse_count(given: _Counting, indices: Array, values: Array, shape: Array,
     return _counted(given, rows, sizes[0], values, weights.reshape(-1), weights.dtype)
 
 
-SPARSE_COUNT_SPARSE_OUTPUT: Registration = computed(
+SPARSECOUNTSPARSEOUTPUT: Registration = computed(
     Signature(
         "SparseCountSparseOutput",
         f"indices: INT64[2], values: T[1], dense_shape: INT64[1], weights: output_type -> {_RESULTS}",
@@ -177,7 +174,7 @@ def _ragged_count(given: _Counting, splits: Array, values: Array, weights: Array
     return _counted(given, rows, splits.size - 1, values, weights.reshape(-1), weights.dtype)
 
 
-RAGGED_COUNT_SPARSE_OUTPUT: Registration = computed(
+RAGGEDCOUNTSPARSEOUTPUT: Registration = computed(
     Signature(
         "RaggedCountSparseOutput",
         f"splits: INT64[1], values: T[1], weights: output_type -> {_RESULTS}",

@@ -22,17 +22,13 @@ from oplet_flex_ops.ops.sparse.coordinates import coordinates, shape_of, vectors
 from oplet_flex_ops.positions import row_numbers
 from oplet_flex_ops.signature import INDICES, Signature
 
-__all__ = [
-    "SPARSE_CONCAT", "SPARSE_FILL_EMPTY_ROWS", "SPARSE_REORDER", "SPARSE_RESHAPE", "SPARSE_SLICE", "SPARSE_SPLIT", "SPARSE_TO_DENSE",
-]  # fmt: skip
-
 
 def _reorder(given: Any, indices: Array, values: Array, shape: Array) -> list[Array]:
     order = np.argsort(coordinates(indices, values, shape).places, kind="stable")
     return [indices[order], values[order]]
 
 
-SPARSE_REORDER: Registration = computed(
+SPARSEREORDER: Registration = computed(
     Signature(
         "SparseReorder",
         "input_indices: INT64[2], input_values: T[1], input_shape: INT64[1] -> output_indices: INT64, output_values: T",
@@ -53,7 +49,7 @@ def _reshape(given: Any, indices: Array, shape: Array, new_shape: Array) -> list
     return [vectors(row_numbers(indices, old), wanted), np.array(wanted, np.int64)]
 
 
-SPARSE_RESHAPE: Registration = computed(
+SPARSERESHAPE: Registration = computed(
     Signature(
         "SparseReshape",
         "input_indices: INT64[2], input_shape: INT64[1], new_shape: INT64[1] -> output_indices: INT64, output_shape: INT64",
@@ -73,7 +69,7 @@ def _slice(given: Any, indices: Array, values: Array, shape: Array, start: Array
     return [indices[inside] - start, values[inside], extent]
 
 
-SPARSE_SLICE: Registration = computed(
+SPARSESLICE: Registration = computed(
     Signature(
         "SparseSlice",
         "indices: INT64[2], values: T[1], shape: INT64[1], start: INT64[1], size: INT64[1] "
@@ -103,7 +99,7 @@ def _concat(axis: int, *operands: Array) -> list[Array]:
     return [joined[order], np.concatenate(values)[order], shape]
 
 
-SPARSE_CONCAT: Registration = computed(
+SPARSECONCAT: Registration = computed(
     Signature(
         "SparseConcat",
         "indices: N*INT64[2], values: N*T[1], shapes: N*INT64[1] -> output_indices: INT64, output_values: T, output_shape: INT64",
@@ -129,7 +125,7 @@ def _split(count: int, split_dim: Array, indices: Array, values: Array, shape: A
     return [piece[kind] for kind in range(3) for piece in pieces]
 
 
-SPARSE_SPLIT: Registration = computed(
+SPARSESPLIT: Registration = computed(
     Signature(
         "SparseSplit",
         "split_dim: INT64, indices: INT64[2], values: T[1], shape: INT64[1] "
@@ -158,7 +154,7 @@ def _fill(given: Any, indices: Array, values: Array, shape: Array, default: Arra
     return [np.concatenate((indices, more))[order], np.concatenate((values, filler))[order], empty, back[: rows.size]]
 
 
-SPARSE_FILL_EMPTY_ROWS: Registration = computed(
+SPARSEFILLEMPTYROWS: Registration = computed(
     Signature(
         "SparseFillEmptyRows",
         "indices: INT64[2], values: T[1], dense_shape: INT64[1], default_value: T[0] "
@@ -193,7 +189,7 @@ def _validated(attributes: Attributes) -> bool:
     return attributes.flag("validate_indices", default=True)
 
 
-SPARSE_TO_DENSE: Registration = filled(
+SPARSETODENSE: Registration = filled(
     Signature(
         "SparseToDense",
         "sparse_indices: Tindices, output_shape: Tindices[1], sparse_values: T, default_value: T[0] -> dense: T",

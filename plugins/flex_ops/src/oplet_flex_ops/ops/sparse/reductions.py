@@ -1,10 +1,15 @@
 """Sparse reductions: SparseReduceSum, SparseReduceMax, with dense or sparse result, and SparseSoftmax.
 
 Numerics: tensorflow/core/kernels/{sparse_reduce_op.cc,sparse_softmax_op.cc}
+
+SparseSegmentSum, Mean and SqrtN: rows selected by indices, reduced by ascending segment ids; each also WithNumSegments.
+
+Numerics: tensorflow/core/kernels/segment_reduction_ops_impl.h
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,11 +18,10 @@ from oplet import Registration, TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.axes import resolve_axis
 from oplet_flex_ops.kernel import computed, zeros
+from oplet_flex_ops.ops.arrays.segments import fold_rows
 from oplet_flex_ops.ops.sparse.coordinates import coordinates, vectors
-from oplet_flex_ops.positions import row_numbers
-from oplet_flex_ops.signature import NUMBERS, REALS, Signature, Types
-
-__all__ = ["SPARSE_REDUCE_MAX", "SPARSE_REDUCE_MAX_SPARSE", "SPARSE_REDUCE_SUM", "SPARSE_REDUCE_SUM_SPARSE", "SPARSE_SOFTMAX"]
+from oplet_flex_ops.positions import checked, row_numbers
+from oplet_flex_ops.signature import FLOATS, INDICES, NUMBERS, REALS, Signature, Types
 
 
 def _grouped(places: Array, values: Array, fold: np.ufunc) -> tuple[Array, Array]:
@@ -53,10 +57,10 @@ def _reduce(op: str, fold: np.ufunc, types: Types, sparse: bool) -> Registration
     )
 
 
-SPARSE_REDUCE_SUM: Registration = _reduce("SparseReduceSum", np.add, NUMBERS, False)
-SPARSE_REDUCE_MAX: Registration = _reduce("SparseReduceMax", np.maximum, REALS, False)
-SPARSE_REDUCE_SUM_SPARSE: Registration = _reduce("SparseReduceSumSparse", np.add, NUMBERS, True)
-SPARSE_REDUCE_MAX_SPARSE: Registration = _reduce("SparseReduceMaxSparse", np.maximum, REALS, True)
+SPARSEREDUCESUM: Registration = _reduce("SparseReduceSum", np.add, NUMBERS, False)
+SPARSEREDUCEMAX: Registration = _reduce("SparseReduceMax", np.maximum, REALS, False)
+SPARSEREDUCESUMSPARSE: Registration = _reduce("SparseReduceSumSparse", np.add, NUMBERS, True)
+SPARSEREDUCEMAXSPARSE: Registration = _reduce("SparseReduceMaxSparse", np.maximum, REALS, True)
 
 
 def _softmax(given: Any, indices: Array, values: Array, shape: Array) -> Array:
@@ -74,7 +78,7 @@ def _softmax(given: Any, indices: Array, values: Array, shape: Array) -> Array:
     return found
 
 
-SPARSE_SOFTMAX: Registration = computed(
+SPARSESOFTMAX: Registration = computed(
     Signature(
         "SparseSoftmax",
         "sp_indices: INT64[2], sp_values: T[1], sp_shape: INT64[1] -> output: T",
@@ -82,3 +86,44 @@ SPARSE_SOFTMAX: Registration = computed(
     ),
     _softmax,
 )
+
+
+def _segments(op: str, share: Any = None) -> Registration:
+    """Build a sparse segment op; `share` maps a segment's row count to the divisor of its sum, None for plain sums."""
+    bounded = op.endswith("WithNumSegments")
+
+    def compute(given: Any, data: Array, indices: Array, ids: Array, *count: Array) -> Array:
+        ensure(data.ndim >= 1 and indices.shape == ids.shape, f"{indices.size} indices do not fit {ids.size} segment_ids.")
+        numbers = ids.astype(np.int64)
+        ensure(
+            not numbers.size or (numbers[0] >= 0 and bool((numbers[1:] >= numbers[:-1]).all())),
+            "segment_ids are not ascending from 0 on.",
+        )
+        last = int(numbers[-1]) + 1 if numbers.size else 0
+        segments = int(count[0]) if count else last
+        ensure(segments >= last, f"num_segments is {segments}, but there is a segment {last - 1}.")
+        rows = data[checked(indices, len(data))].reshape(indices.size, prod(data.shape[1:]))
+        output = zeros((segments, *data.shape[1:]), data.dtype)
+        flat = output.reshape(segments, prod(data.shape[1:]))
+        fold_rows(np.add, rows, numbers, flat)
+        if share is not None and segments:
+            parts = share(np.maximum(np.bincount(numbers, minlength=segments), 1)).astype(data.dtype)
+            np.divide(flat, parts[:, None], out=flat)
+        return output
+
+    text = "data: T, indices: Tidx[1], segment_ids: Tsegmentids[1]" + (", num_segments: Tnumsegments[0]" if bounded else "")
+    types = REALS if share is None else FLOATS
+    signature = Signature(op, f"{text} -> output: T", T=types, Tidx=INDICES, Tsegmentids=INDICES, Tnumsegments=INDICES)
+    return computed(signature, compute)
+
+
+def _count(counts: Array) -> Array:
+    return counts
+
+
+SPARSESEGMENTSUM: Registration = _segments("SparseSegmentSum")
+SPARSESEGMENTMEAN: Registration = _segments("SparseSegmentMean", _count)
+SPARSESEGMENTSQRTN: Registration = _segments("SparseSegmentSqrtN", np.sqrt)
+SPARSESEGMENTSUMWITHNUMSEGMENTS: Registration = _segments("SparseSegmentSumWithNumSegments")
+SPARSESEGMENTMEANWITHNUMSEGMENTS: Registration = _segments("SparseSegmentMeanWithNumSegments", _count)
+SPARSESEGMENTSQRTNWITHNUMSEGMENTS: Registration = _segments("SparseSegmentSqrtNWithNumSegments", np.sqrt)

@@ -71,4 +71,4 @@ def _swapped(values: Array) -> Array:
     return swapped
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+DECODEPADDEDRAW = DECODERAW = Registration(prepare=prepare, bind=bind)

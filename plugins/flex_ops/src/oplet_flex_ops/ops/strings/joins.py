@@ -157,6 +157,6 @@ def _segment_join(node: Node, separator: bytes) -> Thunk:
     return run
 
 
-JOIN = Registration(prepare=prepare_join, bind=bind_join, pure=True)
-REDUCE = Registration(prepare=prepare_reduce, bind=bind_reduce, pure=True)
-SEGMENTS = Registration(prepare=prepare_segments, bind=bind_segments, pure=True)
+STRINGJOIN = Registration(prepare=prepare_join, bind=bind_join, pure=True)
+REDUCEJOIN = Registration(prepare=prepare_reduce, bind=bind_reduce, pure=True)
+UNSORTEDSEGMENTJOIN = Registration(prepare=prepare_segments, bind=bind_segments, pure=True)

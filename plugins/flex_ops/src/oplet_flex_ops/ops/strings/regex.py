@@ -107,7 +107,7 @@ def _ensure_scalar(tensor: Tensor) -> None:
     ensure(not tensor.ndim, lambda: f"{tensor} must be one string, a scalar.")
 
 
-REPLACE = Registration(prepare=prepare_replace, bind=bind_replace, pure=True)
-MATCH = Registration(prepare=prepare_match, bind=bind_match, pure=True)
-STATIC_REPLACE = Registration(prepare=prepare_static_replace, bind=bind_static_replace, pure=True)
-STATIC_MATCH = Registration(prepare=prepare_static_match, bind=bind_static_match, pure=True)
+REGEXREPLACE = Registration(prepare=prepare_replace, bind=bind_replace, pure=True)
+REGEXFULLMATCH = Registration(prepare=prepare_match, bind=bind_match, pure=True)
+STATICREGEXREPLACE = Registration(prepare=prepare_static_replace, bind=bind_static_replace, pure=True)
+STATICREGEXFULLMATCH = Registration(prepare=prepare_static_match, bind=bind_static_match, pure=True)

@@ -111,5 +111,5 @@ def _registration(settings: Callable[[Attributes], _Splitter]) -> Registration:
     return Registration(prepare=prepare, bind=bind)
 
 
-SPLIT = _registration(_at_bytes)
-SPLIT_V2 = _registration(_at_separator)
+STRINGSPLIT = _registration(_at_bytes)
+STRINGSPLITV2 = _registration(_at_separator)

@@ -101,4 +101,4 @@ def _of_width(settings: _Settings, row: list[bytes], width: int, padding: int, m
     yield from meter.join_windows(settings.separator, padded, width)
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind)
+STRINGNGRAMS = Registration(prepare=prepare, bind=bind)

@@ -101,4 +101,4 @@ def _start(string: bytes, position: int, size: int) -> int:
     return position + size if position < 0 else position
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+SUBSTR = Registration(prepare=prepare, bind=bind, pure=True)

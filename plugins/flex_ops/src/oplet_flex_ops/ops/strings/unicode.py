@@ -194,6 +194,6 @@ def bind_transcode(context: Context, node: Node) -> Thunk:
     return run
 
 
-DECODE = Registration(prepare=prepare_decode, bind=bind_decode)
-ENCODE = Registration(prepare=prepare_encode, bind=bind_encode, pure=True)
-TRANSCODE = Registration(prepare=prepare_transcode, bind=bind_transcode, pure=True)
+UNICODEDECODE = UNICODEDECODEWITHOFFSETS = Registration(prepare=prepare_decode, bind=bind_decode)
+UNICODEENCODE = Registration(prepare=prepare_encode, bind=bind_encode, pure=True)
+UNICODETRANSCODE = Registration(prepare=prepare_transcode, bind=bind_transcode, pure=True)

@@ -74,5 +74,5 @@ def _place(node: Node, found: TensorList, rows: int, indices: int) -> None:
     node.outputs[0].data[()] = TensorList.of(elements, found.type, found.shape, found.most)
 
 
-REGISTRATION = registration(prepare, scatter)
-INTO = registration(prepare_into, scatter_into)
+TENSORLISTSCATTER = TENSORLISTSCATTERV2 = registration(prepare, scatter)
+TENSORLISTSCATTERINTOEXISTINGLIST = registration(prepare_into, scatter_into)

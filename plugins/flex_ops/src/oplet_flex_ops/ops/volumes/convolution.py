@@ -3,6 +3,10 @@
 For each element of the filter one matrix product of all windows at once.
 
 Numerics: tensorflow/core/kernels/{conv_ops_3d.cc,conv_grad_ops_3d.cc}
+
+Dilation2D: the maximum of image plus filter over each window (grey-scale morphology).
+
+Numerics: tensorflow/core/kernels/dilation_ops.cc
 """
 
 from __future__ import annotations
@@ -17,11 +21,9 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.numerics.dense import PORTION, portions
-from oplet_flex_ops.ops.volumes.geometry import Geometry, volume_geometry
-from oplet_flex_ops.signature import FLOATS, INDICES, Signature
+from oplet_flex_ops.ops.volumes.geometry import Geometry, image_geometry, volume_geometry
+from oplet_flex_ops.signature import FLOATS, INDICES, REALS, Signature
 from oplet_flex_ops.windows import WindowAxis, taps
-
-__all__ = ["CONV_3D", "CONV_3D_BACKPROP_FILTER_V2", "CONV_3D_BACKPROP_INPUT_V2"]
 
 
 def _ensure_filter(given: Geometry, source: Shape, weights: Shape, source_of: Any) -> int:
@@ -76,7 +78,7 @@ def _conv(given: Geometry, outputs: list[Array], source: Array, weights: Array) 
     target[...] = total.reshape(target.shape)
 
 
-CONV_3D: Registration = filled(
+CONV3D: Registration = filled(
     Signature("Conv3D", "input: T, filter: T -> output: T", T=FLOATS), _conv_shapes, _conv, settings=volume_geometry
 )
 
@@ -114,7 +116,7 @@ def _input_gradient(given: Geometry, outputs: list[Array], sizes: Array, weights
     target[...] = total
 
 
-CONV_3D_BACKPROP_INPUT_V2: Registration = filled(
+CONV3DBACKPROPINPUTV2: Registration = filled(
     Signature(
         "Conv3DBackpropInputV2", "input_sizes: Tshape[1], filter: T, out_backprop: T -> output: T", T=FLOATS, Tshape=INDICES
     ),
@@ -147,10 +149,37 @@ def _filter_gradient(given: Geometry, outputs: list[Array], source: Array, sizes
         outputs[0][position] = total
 
 
-CONV_3D_BACKPROP_FILTER_V2: Registration = filled(
+CONV3DBACKPROPFILTERV2: Registration = filled(
     Signature("Conv3DBackpropFilterV2", "input: T, filter_sizes: INT32[1], out_backprop: T -> output: T", T=FLOATS),
     _filter_shapes,
     _filter_gradient,
     settings=volume_geometry,
     reads=["filter_sizes"],
+)
+
+
+def _shapes(node: Node, given: Geometry) -> list[Shape]:
+    source, filters = node.inputs
+    given.ensure_rank(source)
+    ensure(
+        filters.ndim == 3 and 0 not in filters.shape and filters.shape[2] == source.shape[3],
+        f"{filters} must be [height, width, {source.shape[3]}], with the channels of {source}.",
+    )
+    axes = given.axes(source.shape[1:3], filters.shape[:2])
+    return [(source.shape[0], *(axis.out for axis in axes), source.shape[3])]
+
+
+def _dilate(given: Geometry, outputs: list[Array], source: Array, filters: Array) -> None:
+    output = outputs[0]
+    output[...] = np.iinfo(source.dtype).min if source.dtype.kind in "iu" else -np.inf
+    for position, to, of in taps(given.axes(source.shape[1:3], filters.shape[:2])):
+        checkpoint()
+        np.maximum(output[to], source[of] + filters[position], out=output[to])
+
+
+DILATION2D: Registration = filled(
+    Signature("Dilation2D", "input: T, filter: T -> output: T", T=REALS),
+    _shapes,
+    _dilate,
+    settings=lambda attributes: image_geometry(attributes, dilations="rates"),
 )

@@ -20,8 +20,6 @@ from oplet_flex_ops.ops.volumes.geometry import Geometry, image_geometry, pool_g
 from oplet_flex_ops.signature import FLOATS, REALS, Signature
 from oplet_flex_ops.windows import WindowAxis, taps
 
-__all__ = ["AVG_POOL_3D", "AVG_POOL_3D_GRAD", "MAX_POOL_3D", "MAX_POOL_3D_GRAD", "MAX_POOL_WITH_ARGMAX"]
-
 _MAX_TYPES = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
 
 
@@ -74,10 +72,10 @@ def _average(given: Geometry, outputs: list[Array], source: Array) -> None:
     target[...] = total / _counts(axes, wide)
 
 
-MAX_POOL_3D: Registration = filled(
+MAXPOOL3D: Registration = filled(
     Signature("MaxPool3D", "input: T -> output: T", T=_MAX_TYPES), _pool_shapes, _max, settings=pool_geometry
 )
-AVG_POOL_3D: Registration = filled(
+AVGPOOL3D: Registration = filled(
     Signature("AvgPool3D", "input: T -> output: T", T=FLOATS), _pool_shapes, _average, settings=pool_geometry
 )
 
@@ -124,7 +122,7 @@ def _average_grad(given: Geometry, outputs: list[Array], sizes: Array, gradient:
     target[...] = total
 
 
-MAX_POOL_3D_GRAD: Registration = filled(
+MAXPOOL3DGRAD: Registration = filled(
     Signature(
         "MaxPool3DGrad",
         "orig_input: TInput, orig_output: TInput, grad: T -> output: T",
@@ -135,7 +133,7 @@ MAX_POOL_3D_GRAD: Registration = filled(
     _max_grad,
     settings=pool_geometry,
 )
-AVG_POOL_3D_GRAD: Registration = filled(
+AVGPOOL3DGRAD: Registration = filled(
     Signature("AvgPool3DGrad", "orig_input_shape: INT32[1], grad: T -> output: T", T=FLOATS),
     _average_grad_shapes,
     _average_grad,
@@ -175,7 +173,7 @@ def _argmax(given: _Numbered, outputs: list[Array], source: Array) -> None:
         np.copyto(best[to], source[of], where=higher)
 
 
-MAX_POOL_WITH_ARGMAX: Registration = filled(
+MAXPOOLWITHARGMAX: Registration = filled(
     Signature(
         "MaxPoolWithArgmax",
         "input: T -> output: T, argmax: Targmax",

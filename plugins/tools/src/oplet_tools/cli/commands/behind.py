@@ -8,28 +8,22 @@ from typing import Annotated
 import typer
 
 from oplet_tools.cli.notices import say
-from oplet_tools.cli.settings import Debug, Delegates, PluginSwitches, settings_of
+from oplet_tools.cli.settings import Debug, Delegates, PluginSwitches, argument, option, settings_of
 
 __all__ = ["behind"]
 
 
 def behind(
     context: typer.Context,
-    program: Annotated[
-        str, typer.Argument(metavar="PROGRAM", help="A script, a command that is one, or with -m a module.", show_default=False)
-    ],
-    arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[ARGS]...", help="The program's arguments.", show_default=False)
-    ] = None,
-    module: Annotated[bool, typer.Option("-m", help="PROGRAM is a module, as for python -m.", show_default=False)] = False,
+    program: Annotated[str, argument(metavar="PROGRAM", help="A script, a command that is one, or with -m a module.")],
+    arguments: Annotated[list[str] | None, argument(metavar="[ARGS]...", help="The program's arguments.")] = None,
+    module: Annotated[bool, option("-m", help="PROGRAM is a module, as for python -m.")] = False,
     delegate: Delegates = None,
     num_threads: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Threads of interpreters that the program gives no number.", show_default=False),
+        int | None, option(min=1, metavar="N", help="Threads of interpreters that the program gives no number.")
     ] = None,
     tensorflow: Annotated[
-        bool,
-        typer.Option("--tensorflow", help="Answer tensorflow.lite also where TensorFlow is not installed.", show_default=False),
+        bool, option("--tensorflow", help="Answer tensorflow.lite also where TensorFlow is not installed.")
     ] = False,
     p: PluginSwitches = None,
     debug: Debug = False,

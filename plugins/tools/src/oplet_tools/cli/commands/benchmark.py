@@ -22,6 +22,7 @@ from oplet_tools.cli.settings import (
     Raw,
     Signature,
     Wide,
+    option,
     settings_of,
 )
 
@@ -45,10 +46,7 @@ def benchmark(
     model: ModelFile,
     inputs: Inputs = None,
     input_layer_shape: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME:1,224,224,3", help="Another shape for an input. May be given several times.", show_default=False
-        ),
+        list[str] | None, option(metavar="NAME:1,224,224,3", help="Another shape for an input. May be given several times.")
     ] = None,
     num_runs: Annotated[int, typer.Option(min=1, metavar="N", help="Least number of runs.")] = 50,
     min_secs: Annotated[float, typer.Option(min=0, metavar="S", help="Least seconds of the runs.")] = 1.0,
@@ -64,49 +62,35 @@ def benchmark(
     signature: Signature = None,
     compare: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             metavar="RIVAL",
             help="Alternate with another runtime: litert (with XNNPACK), litert-no-xnnpack or litert-reference. "
             "May be given several times.",
-            show_default=False,
         ),
     ] = None,
     profile: Annotated[bool, typer.Option(help="Show which nodes the time goes to, in separate runs.")] = True,
     top: Annotated[int, typer.Option(min=0, metavar="N", help="Show the N costliest nodes.")] = 10,
-    run_order: Annotated[bool, typer.Option("--run-order", help="Show every node, in order.", show_default=False)] = False,
-    profile_html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the profile as a page for a browser.", show_default=False)
-    ] = None,
-    trace: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a trace, for ui.perfetto.dev or chrome://tracing.", show_default=False),
-    ] = None,
+    run_order: Annotated[bool, option("--run-order", help="Show every node, in order.")] = False,
+    profile_html: Annotated[Path | None, option(metavar="FILE", help="Write the profile as a page for a browser.")] = None,
+    trace: Annotated[Path | None, option(metavar="FILE", help="Write a trace, for ui.perfetto.dev or chrome://tracing.")] = None,
     roofline: Annotated[
-        bool,
-        typer.Option(
-            "--roofline", help="Measure the machine's peaks, too, and how near each node comes to them.", show_default=False
-        ),
+        bool, option("--roofline", help="Measure the machine's peaks, too, and how near each node comes to them.")
     ] = False,
     against: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Compare with an earlier benchmark, written with --json.", show_default=False),
+        Path | None, option(metavar="FILE", help="Compare with an earlier benchmark, written with --json.")
     ] = None,
     litert_output: Annotated[
         bool,
-        typer.Option(
+        option(
             "--litert-output",
             help="Print the block of litert-benchmark, take its options too (--model, --num_runs, ...), and what it takes for granted.",
-            show_default=False,
         ),
     ] = False,
     result_json: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="With --litert-output: write the results as litert-benchmark does.", show_default=False
-        ),
+        Path | None, option(metavar="FILE", help="With --litert-output: write the results as litert-benchmark does.")
     ] = None,
     require_full_delegation: Annotated[
-        bool, typer.Option("--require-full-delegation", help="Fail unless one delegate runs all nodes.", show_default=False)
+        bool, option("--require-full-delegation", help="Fail unless one delegate runs all nodes.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random inputs.")] = 0,
     raw: Raw = False,

@@ -19,6 +19,7 @@ from oplet_tools.cli.settings import (
     Raw,
     Signature,
     Wide,
+    option,
     settings_of,
 )
 
@@ -39,61 +40,35 @@ def compare(
     inputs: Inputs = None,
     reference: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--with",
             metavar="WHAT",
             help="Compare with outputs in a file (.npz, .npy, .json), or with litert, litert-no-xnnpack or litert-reference.",
-            show_default=False,
         ),
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Number of runs, each with other random inputs. [default: 3; 1 with outputs in a file]",
-            show_default=False,
-        ),
+        option(min=1, metavar="N", help="Number of runs, each with other random inputs. [default: 3; 1 with outputs in a file]"),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the first run's random inputs.")] = 0,
     tolerance: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="T",
             help="strict, float32, float16, int8, or the largest error as a part of a tensor's largest value. By default it goes with "
             "each tensor's type and the kind of model.",
-            show_default=False,
         ),
     ] = None,
     rtol: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="R",
-            help="Instead of --tolerance: errors up to ATOL + RTOL * |value| pass.",
-            show_default=False,
-        ),
+        float | None, option(min=0, metavar="R", help="Instead of --tolerance: errors up to ATOL + RTOL * |value| pass.")
     ] = None,
-    atol: Annotated[
-        float | None, typer.Option(min=0, metavar="A", help="See --rtol; of integers in steps.", show_default=False)
-    ] = None,
-    layers: Annotated[
-        bool,
-        typer.Option("--layers", help="Show the tensors at the borders of partitions too.", show_default=False),
-    ] = False,
-    nodes: Annotated[
-        bool,
-        typer.Option("--nodes", help="Run each node by itself too, also where partitions would do.", show_default=False),
-    ] = False,
-    bisect: Annotated[
-        bool, typer.Option("--bisect", help="Find the first node whose output departs.", show_default=False)
-    ] = False,
+    atol: Annotated[float | None, option(min=0, metavar="A", help="See --rtol; of integers in steps.")] = None,
+    layers: Annotated[bool, option("--layers", help="Show the tensors at the borders of partitions too.")] = False,
+    nodes: Annotated[bool, option("--nodes", help="Run each node by itself too, also where partitions would do.")] = False,
+    bisect: Annotated[bool, option("--bisect", help="Find the first node whose output departs.")] = False,
     json: Json = False,
-    scale: Annotated[
-        float | None,
-        typer.Option(help="Pixels become pixel * SCALE + OFFSET, see `oplet run`.", show_default=False),
-    ] = None,
-    offset: Annotated[float | None, typer.Option(help="See --scale.", show_default=False)] = None,
+    scale: Annotated[float | None, option(help="Pixels become pixel * SCALE + OFFSET, see `oplet run`.")] = None,
+    offset: Annotated[float | None, option(help="See --scale.")] = None,
     raw: Raw = False,
     quiet: Quiet = False,
     signature: Signature = None,

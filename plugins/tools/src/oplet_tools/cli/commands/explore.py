@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from oplet_tools.cli.notices import say
-from oplet_tools.cli.settings import Debug, Delegates, Json, ModelFile, NumThreads, PluginSwitches, settings_of
+from oplet_tools.cli.settings import Debug, Delegates, Json, ModelFile, NumThreads, PluginSwitches, option, settings_of
 
 __all__ = ["explore"]
 
@@ -31,12 +31,11 @@ def explore(
     num_threads: NumThreads = 1,
     output: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--output",
             "-o",
             metavar="FILE",
             help="Where to write. Default: the model's name with .html, unless another file has it.",
-            show_default=False,
         ),
     ] = None,
     format: Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from oplet.texts import counted
-from oplet_tools.cli.settings import Debug, Json, ModelFile, OpLibraries, PluginSwitches, Wide, settings_of
+from oplet_tools.cli.settings import Debug, Json, ModelFile, OpLibraries, PluginSwitches, Wide, option, settings_of
 
 if TYPE_CHECKING:
     from oplet_tools.cli.console import Printer
@@ -25,21 +25,17 @@ def inspect(
     context: typer.Context,
     model: ModelFile,
     custom_op_library: OpLibraries = None,
-    nodes: Annotated[bool, typer.Option("--nodes", help="List the nodes.", show_default=False)] = False,
-    tensors: Annotated[bool, typer.Option("--tensors", help="List the tensors.", show_default=False)] = False,
-    subgraph: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="List what this subgraph has, alone.", show_default=False)
-    ] = None,
+    nodes: Annotated[bool, option("--nodes", help="List the nodes.")] = False,
+    tensors: Annotated[bool, option("--tensors", help="List the tensors.")] = False,
+    subgraph: Annotated[int | None, option(min=0, metavar="N", help="List what this subgraph has, alone.")] = None,
     op: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="List nodes of this op and the tensors that they read and write.", show_default=False),
+        str | None, option(metavar="NAME", help="List nodes of this op and the tensors that they read and write.")
     ] = None,
     tensor: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="TEXT",
             help="List tensors with this number, or with this in their name, and the nodes that read or write them.",
-            show_default=False,
         ),
     ] = None,
     json: Json = False,

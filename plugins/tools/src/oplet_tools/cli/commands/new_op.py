@@ -1,4 +1,7 @@
-"""`oplet new-op`: write a package that provides an op."""
+"""`oplet new-op`: write a package that provides an op.
+
+`oplet new-delegate`: write a package that provides a delegate.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,20 @@ from typing import Annotated
 
 import typer
 
-from oplet_tools.cli.settings import Debug, settings_of
+from oplet_tools.cli.settings import Debug, argument, option, settings_of
 
 __all__ = ["Directory", "License", "Package", "new_op", "print_next_steps"]
 
 Directory = Annotated[
-    Path | None,
-    typer.Option("--directory", "-d", metavar="DIR", help="Where to write it. Default: a new folder here.", show_default=False),
+    Path | None, option("--directory", "-d", metavar="DIR", help="Where to write it. Default: a new folder here.")
 ]
 License = Annotated[str, typer.Option("--license", metavar="SPDX", help="The package's licence: Apache-2.0, MIT.")]
-Package = Annotated[str | None, typer.Option("--package", metavar="NAME", help="Its name for pip: acme-ops.", show_default=False)]
+Package = Annotated[str | None, option("--package", metavar="NAME", help="Its name for pip: acme-ops.")]
 
 
 def new_op(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The op's name in models: Atan.", show_default=False)],
+    name: Annotated[str, argument(metavar="NAME", help="The op's name in models: Atan.")],
     directory: Directory = None,
     builtin: Annotated[
         bool, typer.Option("--builtin", help="NAME is a built-in operator: serve it in place of the usual kernel.")
@@ -60,3 +62,19 @@ def print_next_steps(folder: Path, *needs: str) -> None:
         printer.line()
     first = install_first("oplet-testing", *needs)
     printer.line(f'{first}cd {folder} && pip install -e ".[test]" && pytest', "bold")
+
+
+def new_delegate(
+    context: typer.Context,
+    name: Annotated[str, argument(metavar="NAME", help="The delegate's name.")],
+    directory: Directory = None,
+    package: Package = None,
+    license: License = "Apache-2.0",
+    debug: Debug = False,
+) -> None:
+    """Write a package that brings a delegate, with tests that pass at once."""
+    settings_of(context, None, debug)
+    from oplet.toolkit import BUILTIN_OPS
+    from oplet_tools.scaffolding.scaffold import new_delegate
+
+    print_next_steps(new_delegate(name, directory, license=license, package=package), BUILTIN_OPS)

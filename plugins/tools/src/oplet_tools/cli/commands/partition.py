@@ -11,7 +11,7 @@ import typer
 
 from oplet.texts import counted, plain
 from oplet_tools.cli.notices import say
-from oplet_tools.cli.settings import Debug, Json, ModelFile, NeededDelegates, PluginSwitches, Wide, settings_of
+from oplet_tools.cli.settings import Debug, Json, ModelFile, NeededDelegates, PluginSwitches, Wide, option, settings_of
 
 if TYPE_CHECKING:
     from oplet_tools.cli.console import Printer
@@ -28,10 +28,7 @@ def partition(
     model: ModelFile,
     delegate: NeededDelegates,
     json: Json = False,
-    svg: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the graph before and after.", show_default=False),
-    ] = None,
+    svg: Annotated[Path | None, option(metavar="FILE", help="Draw the graph before and after.")] = None,
     wide: Wide = False,
     p: PluginSwitches = None,
     debug: Debug = False,

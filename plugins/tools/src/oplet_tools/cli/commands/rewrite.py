@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oplet_tools.cli.settings import Debug, Json, ModelFile, PluginSwitches, Wide, settings_of
+from oplet_tools.cli.settings import Debug, Json, ModelFile, PluginSwitches, Wide, option, settings_of
 
 if TYPE_CHECKING:
     from oplet_tools.cli.console import Printer
@@ -29,47 +29,28 @@ class Constants(str, Enum):
 def rewrite(
     context: typer.Context,
     model: ModelFile,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="OUT", help="The file to write.", show_default=False)],
+    output: Annotated[Path, option("--output", "-o", metavar="OUT", help="The file to write.")],
     keep_versions: Annotated[
-        bool,
-        typer.Option("--keep-versions", help="Leave operators their versions instead of the lowest that do.", show_default=False),
+        bool, option("--keep-versions", help="Leave operators their versions instead of the lowest that do.")
     ] = False,
-    strip: Annotated[
-        bool,
-        typer.Option("--strip", help="Leave out what running the model does not need.", show_default=False),
-    ] = False,
+    strip: Annotated[bool, option("--strip", help="Leave out what running the model does not need.")] = False,
     batch: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="The batch size that inputs and all that follows get; -1 leaves it free.", show_default=False
-        ),
+        int | None, option(metavar="N", help="The batch size that inputs and all that follows get; -1 leaves it free.")
     ] = None,
     metadata: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=FILE", help="Add or replace a metadata entry. May be given several times.", show_default=False
-        ),
+        list[str] | None, option(metavar="NAME=FILE", help="Add or replace a metadata entry. May be given several times.")
     ] = None,
     remove_metadata: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Remove a metadata entry. May be given several times.", show_default=False),
+        list[str] | None, option(metavar="NAME", help="Remove a metadata entry. May be given several times.")
     ] = None,
-    description: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The model's new description.", show_default=False)
-    ] = None,
+    description: Annotated[str | None, option(metavar="TEXT", help="The model's new description.")] = None,
     constants: Annotated[
-        Constants | None,
-        typer.Option(
-            help="Put constants inside the FlatBuffer, or outside, behind it. Default: as they are.", show_default=False
-        ),
+        Constants | None, option(help="Put constants inside the FlatBuffer, or outside, behind it. Default: as they are.")
     ] = None,
     drop_unreferenced: Annotated[
-        bool,
-        typer.Option(
-            "--drop-unreferenced", help="Leave out bytes at the end of the file that nothing refers to.", show_default=False
-        ),
+        bool, option("--drop-unreferenced", help="Leave out bytes at the end of the file that nothing refers to.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="OUT may be MODEL itself.", show_default=False)] = False,
+    force: Annotated[bool, option("--force", help="OUT may be MODEL itself.")] = False,
     json: Json = False,
     wide: Wide = False,
     p: PluginSwitches = None,

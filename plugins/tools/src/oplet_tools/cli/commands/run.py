@@ -23,6 +23,7 @@ from oplet_tools.cli.settings import (
     Quiet,
     Raw,
     Signature,
+    option,
     settings_of,
 )
 from oplet_tools.running.values.result_sizes import MOST_RESULT_BYTES
@@ -48,14 +49,13 @@ _SOME_FAILED, _INTERRUPTED = 3, 130
 
 Inputs = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--input",
         "-i",
         metavar="[NAME=]SOURCE",
         help="A value for an input: .npy, .npz, .json, .png or .jpg. May be given several times; what is not given is random. "
         "Numbers are real values, which are quantized where the input is; see --raw. Many rows: a folder of such files, .npy or .npz "
         "with a first axis of rows, .jsonl, .parquet, .arrow, or - for JSON lines from standard input.",
-        show_default=False,
     ),
 ]
 
@@ -75,38 +75,32 @@ def run(
     inputs: Inputs = None,
     output: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--output",
             "-o",
             metavar="FILE",
             help="Write the outputs, as real values: .npz, .npy or .json; of many rows .jsonl, .csv, .parquet or .npz.",
-            show_default=False,
         ),
     ] = None,
-    top: Annotated[int | None, typer.Option(min=1, metavar="N", help="Show the N highest scores.", show_default=False)] = None,
-    labels: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Names of the scores, one a line.", show_default=False)
-    ] = None,
+    top: Annotated[int | None, option(min=1, metavar="N", help="Show the N highest scores.")] = None,
+    labels: Annotated[Path | None, option(metavar="FILE", help="Names of the scores, one a line.")] = None,
     locale: Annotated[
-        str | None,
-        typer.Option(metavar="LANGUAGE", help="The language of labels in the model's metadata, such as de.", show_default=False),
+        str | None, option(metavar="LANGUAGE", help="The language of labels in the model's metadata, such as de.")
     ] = None,
     scale: Annotated[
         float | None,
-        typer.Option(
+        option(
             help="Pixels become pixel * SCALE + OFFSET. Default: what the model's metadata say, else 0..1 for float inputs "
-            "and the whole range for 8-bit ones.",
-            show_default=False,
+            "and the whole range for 8-bit ones."
         ),
     ] = None,
-    offset: Annotated[float | None, typer.Option(help="See --scale.", show_default=False)] = None,
+    offset: Annotated[float | None, option(help="See --scale.")] = None,
     preprocess: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="KEY=VALUE,...",
             help="What becomes of pictures: resize=stretch|crop|pad, filter=box|nearest|bilinear|bicubic|lanczos, fill=PIXEL, "
             "order=rgb|bgr, mean=X[:X:X], std=X[:X:X], scale=X, offset=X.",
-            show_default=False,
         ),
     ] = None,
     rows: Annotated[
@@ -115,15 +109,9 @@ def run(
     ] = False,
     format: Annotated[
         RowFormat | None,
-        typer.Option(
-            help="Format of the results of many rows. Default: by the suffix of --output, JSON lines on standard output.",
-            show_default=False,
-        ),
+        option(help="Format of the results of many rows. Default: by the suffix of --output, JSON lines on standard output."),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Rows that run at the same time. Default: 1.", show_default=False),
-    ] = None,
+    workers: Annotated[int | None, option(min=1, metavar="N", help="Rows that run at the same time. Default: 1.")] = None,
     processes: Annotated[
         bool,
         typer.Option("--processes", help="Let each worker be a process, for kernels written in Python."),
@@ -133,12 +121,7 @@ def run(
         typer.Option("--strict", help="Stop at the first row that fails; else its error is its result."),
     ] = False,
     resume: Annotated[
-        bool | None,
-        typer.Option(
-            "--resume/--no-resume",
-            help="Continue a run that was interrupted, or begin it anew.",
-            show_default=False,
-        ),
+        bool | None, option("--resume/--no-resume", help="Continue a run that was interrupted, or begin it anew.")
     ] = None,
     max_result_bytes: Annotated[
         int,

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oplet_tools.cli.settings import Debug, Inputs, Json, ModelFile, NumThreads, PluginSwitches, Quiet, Raw, Wide, settings_of
+from oplet_tools.cli.settings import (
+    Debug,
+    Inputs,
+    Json,
+    ModelFile,
+    NumThreads,
+    PluginSwitches,
+    Quiet,
+    Raw,
+    Wide,
+    option,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,12 +40,11 @@ def tune(
     num_threads: NumThreads = 1,
     max_error: Annotated[
         float | None,
-        typer.Option(
+        option(
             min=0,
             metavar="E",
             help="Leave out what is further from the built-in kernels, as a part of an output's largest value. By default it goes with the "
             "output's type and the kind of model, as in `oplet compare`.",
-            show_default=False,
         ),
     ] = None,
     max_secs: Annotated[

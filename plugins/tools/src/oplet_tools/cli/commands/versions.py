@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet_tools.cli.settings import Debug, Json, ModelFile, PluginSwitches, Wide, settings_of
+from oplet_tools.cli.settings import Debug, Json, ModelFile, PluginSwitches, Wide, option, settings_of
 
 if TYPE_CHECKING:
     from oplet_tools.cli.console import Printer
@@ -21,13 +21,12 @@ def versions(
     model: ModelFile,
     against: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="RELEASE",
             help="Ask whether this release of TensorFlow Lite or LiteRT (2.5.0) would run the model; exit with 1 if not.",
-            show_default=False,
         ),
     ] = None,
-    nodes: Annotated[bool, typer.Option("--nodes", help="List every node.", show_default=False)] = False,
+    nodes: Annotated[bool, option("--nodes", help="List every node.")] = False,
     json: Json = False,
     wide: Wide = False,
     p: PluginSwitches = None,

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from oplet.errors import TensorError
 from oplet_tools.running.values.normalization import Normalization
-from oplet_tools.running.values.picture import Picture
-from oplet_tools.running.values.picture_rules import PictureRules
+from oplet_tools.running.values.picture_rules import Picture, PictureRules
 from oplet_tools.running.values.quantization import Quantization, integer_limits, quantization_of
 
 __all__ = ["scale_pixels"]

@@ -18,37 +18,31 @@ from oplet import write_atomically
 from oplet_tools.behind.stand_ins import schema_py_generated as schema_fb
 from oplet_tools.behind.stand_ins.tools import mmap_utils
 
-_TYPES = (
-    *(
-        "ActivationFunctionType",
-        "BlockwiseQuantizationT",
-        "Buffer",
-        "BufferT",
-        "BuiltinOperator",
-        "BuiltinOptions",
-        "BuiltinOptions2",
-    ),
-    *(
-        "FullyConnectedOptionsT",
-        "Model",
-        "ModelT",
-        "Operator",
-        "OperatorCode",
-        "OperatorCodeT",
-        "OperatorT",
-        "QuantizationDetails",
-    ),
-    *(
-        "QuantizationParametersT",
-        "StableHLOCompositeOptions",
-        "StableHLOCompositeOptionsT",
-        "SubGraph",
-        "SubGraphT",
-        "Tensor",
-        "TensorT",
-    ),
+_TYPES = [
+    "ActivationFunctionType",
+    "BlockwiseQuantizationT",
+    "Buffer",
+    "BufferT",
+    "BuiltinOperator",
+    "BuiltinOptions",
+    "BuiltinOptions2",
+    "FullyConnectedOptionsT",
+    "Model",
+    "ModelT",
+    "Operator",
+    "OperatorCode",
+    "OperatorCodeT",
+    "OperatorT",
+    "QuantizationDetails",
+    "QuantizationParametersT",
+    "StableHLOCompositeOptions",
+    "StableHLOCompositeOptionsT",
+    "SubGraph",
+    "SubGraphT",
+    "Tensor",
+    "TensorT",
     "TensorType",
-)
+]
 _of: Any = schema_fb
 globals().update({name: getattr(_of, name) for name in _TYPES})
 

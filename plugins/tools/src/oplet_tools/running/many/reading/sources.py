@@ -16,8 +16,7 @@ from oplet_tools.running.inputs import RowsError, load_inputs, split_input
 from oplet_tools.running.many.kinds import ARROW, LINES, STDIN, is_many
 from oplet_tools.running.many.reading.arrays import Arrays
 from oplet_tools.running.many.reading.arrow_tables import ArrowTable
-from oplet_tools.running.many.reading.folders import Folder
-from oplet_tools.running.many.reading.json_lines import JsonLines
+from oplet_tools.running.many.reading.folders import Folder, JsonLines
 from oplet_tools.running.many.reading.rows import InputOptions, Row, RowSource
 from oplet_tools.running.model_runner import Details
 from oplet_tools.running.values.notices import NoticeCallback

@@ -1,9 +1,0 @@
-"""CEIL: rounds up."""
-
-from __future__ import annotations
-
-from openvino import opset13 as ov
-
-from oplet_openvino_delegate.elementwise import unary
-
-TRANSLATOR = unary(ov.ceiling, newest=1)

@@ -1,9 +1,0 @@
-"""EXP: powers of e."""
-
-from __future__ import annotations
-
-from openvino import opset13 as ov
-
-from oplet_openvino_delegate.elementwise import unary
-
-TRANSLATOR = unary(ov.exp, newest=1)

@@ -1,9 +1,0 @@
-"""FLOOR: rounds down."""
-
-from __future__ import annotations
-
-from openvino import opset13 as ov
-
-from oplet_openvino_delegate.elementwise import unary
-
-TRANSLATOR = unary(ov.floor, newest=1)

@@ -1,9 +1,0 @@
-"""LOGICAL_OR of bools."""
-
-from __future__ import annotations
-
-from openvino import opset13 as ov
-
-from oplet_openvino_delegate.elementwise import logical
-
-TRANSLATOR = logical(ov.logical_or)

@@ -1,9 +1,0 @@
-"""MEAN along constant axes."""
-
-from __future__ import annotations
-
-from openvino import opset13 as ov
-
-from oplet_openvino_delegate.reductions import reduction
-
-TRANSLATOR = reduction(ov.reduce_mean, layer_of_8_bits=True)

@@ -1,9 +1,0 @@
-"""SIGN: -1, 0 or 1."""
-
-from __future__ import annotations
-
-from openvino import opset13 as ov
-
-from oplet_openvino_delegate.elementwise import unary
-
-TRANSLATOR = unary(ov.sign, newest=1)

@@ -1,9 +1,0 @@
-"""SPACE_TO_BATCH_ND."""
-
-from __future__ import annotations
-
-from openvino import opset13 as ov
-
-from oplet_openvino_delegate.blocks import block_translator
-
-TRANSLATOR = block_translator(ov.space_to_batch, "paddings")

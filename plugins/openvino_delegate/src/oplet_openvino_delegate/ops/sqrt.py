@@ -1,9 +1,0 @@
-"""SQRT: square roots."""
-
-from __future__ import annotations
-
-from openvino import opset13 as ov
-
-from oplet_openvino_delegate.elementwise import unary
-
-TRANSLATOR = unary(ov.sqrt, newest=1)
