@@ -45,6 +45,6 @@ pad_kernel = family_of(
 )
 PAD_BATCHES = Kernel("convolution.input_padding:PAD_BATCHES", "void(u1[:,:,::1], u1[:,:,::1], i4[::1], i8, i8, i8, i8)")
 RESCALING = Kernel(
-    "convolution.rescaling:RESCALING",
+    "convolution.thresholds:RESCALING",
     "void(i1[::1], i8, i8, i8, i8[:,::1], i8[::1], i8, i8, f8[::1], i8[::1], i8, f8, f8, f8[:,::1], i8[::1])",
 )

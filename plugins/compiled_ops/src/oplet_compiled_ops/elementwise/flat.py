@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from oplet import Context, Node, Tensor
+from oplet import Context, Node, Tensor, decline
 from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.library.memory import Array, address, flat
 from oplet_compiled_ops.overriding import Bind
@@ -21,7 +21,7 @@ from oplet_compiled_ops.threads.team import Step, ready, thunk
 if TYPE_CHECKING:
     from oplet_compiled_ops.elementwise.plain.broadcasting import Operands
 
-__all__ = ["plan_flat", "plan_rows", "tabled", "worth_sharing"]
+__all__ = ["pair_of", "plan_flat", "plan_rows", "worth_sharing"]
 
 #: The most numbers of a node of which operands are copied into the output's shape.
 _TABLE = 1 << 16
@@ -85,7 +85,7 @@ def plan_rows(context: Context, node: Node, kernel: Kernel, columns: int) -> Bin
     return bind
 
 
-def tabled(context: Context, node: Node) -> tuple[Operands, Callable[[], list[Step]]] | tuple[None, None]:
+def _tabled(context: Context, node: Node) -> tuple[Operands, Callable[[], list[Step]]] | tuple[None, None]:
     """Return the operands of a small binary node; those that broadcast irregularly are copied into the output's shape.
 
     With the operands (see `Operands`) comes a function that returns the steps that make these copies, to run first; (None, None)
@@ -112,6 +112,22 @@ def tabled(context: Context, node: Node) -> tuple[Operands, Callable[[], list[St
     tables = [context.add_temporary(node, output.shape, tensor.type) for tensor in (a, b)]
     how = Repetition(1, 1, output.size, 0, False)
     return (tables[0], tables[1], how, False), partial(_copy_steps, list(zip(tables, (a, b))))
+
+
+def pair_of(context: Context, node: Node) -> tuple[Operands, Callable[[], Sequence[Step]]]:
+    """Return a binary node's operands (see `Operands`), and a function for the steps to run first, which expand operands; none,
+    mostly.
+
+    A node whose operands broadcast otherwise, or that is empty, is declined (left to numpy's kernel).
+    """
+    from oplet_compiled_ops.elementwise.plain.broadcasting import operands  # here, as nodes of one operand have none
+
+    found, before = operands(node), None
+    if found is None:
+        found, before = _tabled(context, node)
+    if found is None:
+        decline("its operand repeats in a way that its loops do not know, or there is nothing to compute.")
+    return found, before or tuple
 
 
 def _copy_steps(pairs: Sequence[tuple[Tensor, Tensor]]) -> list[Step]:

@@ -10,7 +10,8 @@ from typing import Any
 from oplet import Context, Node, NodeLimits, Registration, TensorType
 from oplet.kernels.activations import float_activation_range
 from oplet.schema.enums import ActivationFunctionType
-from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition, pair_of
+from oplet_compiled_ops.elementwise.flat import pair_of
+from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition
 from oplet_compiled_ops.elementwise.plain.plain_pairs import SIGNED, plan_integers
 from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import inlined

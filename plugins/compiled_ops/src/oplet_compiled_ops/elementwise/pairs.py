@@ -11,7 +11,7 @@ from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
-from oplet_compiled_ops.elementwise.plain.broadcasting import pair_of
+from oplet_compiled_ops.elementwise.plain.broadcasting import operands
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.team import Step, ready
 
@@ -45,7 +45,12 @@ def pair_registration(
             from oplet_compiled_ops.elementwise.plain.plain_pairs import plan_integers  # as all here, only for nodes of this kind
 
             return plan_integers(context, node, of_integers, _INTEGERS[node.inputs[0].type], node.prepared)
-        found, steps = pair_of(context, node)
+        found: Operands | None = operands(node)
+        steps: Callable[[], Sequence[Step]] = tuple
+        if found is None:
+            from oplet_compiled_ops.elementwise.flat import pair_of
+
+            found, steps = pair_of(context, node)
         large, small, how, exchanged = found
         if node.inputs[0].type != TensorType.FLOAT32:
             return quantized(context, node, found, steps)

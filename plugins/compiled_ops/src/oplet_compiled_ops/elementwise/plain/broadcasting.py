@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import groupby
 from math import prod
-from typing import TYPE_CHECKING
 
-from oplet import Context, Node, Tensor, decline
+from oplet import Node, Tensor
 from oplet.kernels.arrays import Shape
 from oplet.records import Row
 
-if TYPE_CHECKING:
-    from oplet_compiled_ops.threads.team import Step
-
-__all__ = ["Operands", "Repetition", "operands", "pair_of", "repetition"]
+__all__ = ["Operands", "Repetition", "operands", "repetition"]
 
 
 class Repetition(Row):
@@ -76,19 +71,3 @@ def operands(node: Node) -> Operands | None:
         if large.size == output.size and (how := repetition(output.shape, small.shape)) is not None:
             return large, small, how, exchanged
     return None
-
-
-def pair_of(context: Context, node: Node) -> tuple[Operands, Callable[[], Sequence[Step]]]:
-    """Return a binary node's operands (see `Operands`), and a function for the steps to run first, which expand operands; none,
-    mostly.
-
-    A node whose operands broadcast otherwise, or that is empty, is declined (left to numpy's kernel).
-    """
-    found, before = operands(node), None
-    if found is None:
-        from oplet_compiled_ops.elementwise.flat import tabled  # here, as few models have such nodes
-
-        found, before = tabled(context, node)
-    if found is None:
-        decline("its operand repeats in a way that its loops do not know, or there is nothing to compute.")
-    return found, before or tuple

@@ -11,7 +11,8 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType
 from oplet_builtin_ops.elementwise.comparison import scaled_values
-from oplet_compiled_ops.elementwise.plain.broadcasting import Operands, pair_of
+from oplet_compiled_ops.elementwise.flat import pair_of
+from oplet_compiled_ops.elementwise.plain.broadcasting import Operands
 from oplet_compiled_ops.elementwise.plain.plain_pairs import HOW, SIGNED, arguments, plan_pair, seen
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined

@@ -10,7 +10,7 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet_builtin_ops.elementwise.pairwise import refuse_zero
-from oplet_compiled_ops.elementwise.plain.broadcasting import pair_of
+from oplet_compiled_ops.elementwise.flat import pair_of
 from oplet_compiled_ops.elementwise.plain.plain_pairs import arguments, seen
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined

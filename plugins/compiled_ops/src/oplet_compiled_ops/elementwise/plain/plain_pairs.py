@@ -14,6 +14,7 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType
 from oplet.schema.enums import ActivationFunctionType
+from oplet_compiled_ops.elementwise.flat import pair_of
 from oplet_compiled_ops.elementwise.plain import (
     DIFFERENCE,
     DIFFERENCE_FROM,
@@ -25,7 +26,7 @@ from oplet_compiled_ops.elementwise.plain import (
     SUM,
     XOR,
 )
-from oplet_compiled_ops.elementwise.plain.broadcasting import Operands, pair_of
+from oplet_compiled_ops.elementwise.plain.broadcasting import Operands
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.memory import flat
