@@ -15,13 +15,13 @@ __all__ = ["BUDGET", "lines", "table"]
 
 #: The most lines of Python, comments and empty ones among them, that each package may have.
 BUDGET = {
-    "core": 25_900,
+    "core": 25_800,
     "plugins/atan_op": 100,
     "plugins/beam_handler": 500,
     "plugins/build": 6_000,
-    "plugins/builtin_ops": 24_500,
+    "plugins/builtin_ops": 24_100,
     "plugins/compiled_model": 2_160,
-    "plugins/compiled_ops": 15_700,
+    "plugins/compiled_ops": 15_750,
     "plugins/coral_ops": 500,
     "plugins/example_delegate": 300,
     "plugins/flex_delegate": 2_060,
