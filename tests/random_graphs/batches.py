@@ -39,6 +39,8 @@ KNOWN = {
     "an output without elements": "^(invoke|sign): an answer becomes ValueError: Invalid tensor size",
     "an intermediate tensor that waits for the run": "^set: an answer becomes ValueError: Cannot set tensor: Tensor is unallocated",
     "STRIDED_SLICE of more axes than there are": "^(invoke|sign|set): .* becomes an answer, .* begin has .* which do not fit the",
+    "lengths beyond the axis that REVERSE_SEQUENCE turns": "^(invoke|sign): InvokeError: length .* is beyond the .* becomes an answer",
+    "an intermediate tensor after a run that was refused": "^set: TensorError: .* Tensor is unallocated.* becomes an answer, (Prepare|Invoke)Error:",
     "a tensor that is worked out when tensors are allocated": "^set: TensorError: .* is a constant. becomes an answer",
 }
 #: What is told of the first node that answers otherwise, where the reference kernels lack an operator of the model.
@@ -107,6 +109,8 @@ def _unlike_litert(made: Made, ours: list[Outcome]) -> list[tuple[int, str, str]
             if step.what == "allocate":
                 refused, kept = f", {ours[number]}" if isinstance(ours[number], str) else "", ""
             continue
+        if step.what in ("invoke", "sign") and isinstance(ours[number], str):
+            refused = refused or f", {ours[number]}"
         told = [_told(mine[number], each[number]) for _, mine, each in served]
         if not all(told):
             continue
