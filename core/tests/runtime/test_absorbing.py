@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import Context, Interpreter, MutableOpResolver, Node, Profiler, Registration, StalePlanError, ensure
-from oplet.errors import TensorError
+from oplet import Context, Interpreter, MutableOpResolver, Node, Profiler, Registration, StalePlanError, ensure, ensure_fits
+from oplet.errors import PrepareError, TensorError
 from oplet.schema.options import WhileOptions
 from oplet_testing.graphs import Graph, Op, graph_model
 from oplet_testing.one_op import Spec
@@ -224,6 +224,31 @@ def test_fusing_needs_no_run_that_can_be_begun_again() -> None:
     interpreter = fused(model=graph_model(TWICE, TWICE, signatures={"one": 0, "other": 1}))
     assert run(interpreter, 0, 1, 2) == [6, 10, 14]
     assert running(interpreter) == ["Doubled", "Doubled"]
+
+
+@pytest.mark.parametrize("preserved", [False, True])
+def test_a_refused_resize_leaves_the_input_without_memory_fused_or_not(preserved: bool) -> None:
+    """Fusing moves the refused node behind one that waits for the run, so that the first attempt allocates nothing that it must undo."""
+
+    def wait(context: Context, node: Node) -> None:
+        ensure_fits(node.inputs[0].size == 3, "only three.")
+
+    def prepare_shifted(context: Context, node: Node) -> None:
+        ensure(node.inputs[0].size == 3, "only three.")
+
+    resolver = MutableOpResolver()
+    resolver.add_custom("Shifted", SHIFTED.__replace__(prepare=prepare_shifted))
+    resolver.add_custom("Waits", SHIFTED.__replace__(prepare=wait))
+    resolver.add_custom("Doubled", _Fused().registration)
+    ops = [Op("Shifted", "x", "a"), Op("Waits", "x", "w"), Op("Doubled", "a", "b")]
+    model = graph_model(Graph(dict.fromkeys("xawb", X), "x", "w b", ops))
+    interpreter = Interpreter(model_content=model, op_resolver=resolver, experimental_preserve_all_tensors=preserved)
+    interpreter.allocate_tensors()
+    interpreter.resize_tensor_input(0, [4])
+    with pytest.raises(PrepareError):
+        interpreter.allocate_tensors()
+    with pytest.raises(TensorError, match="unallocated"):
+        interpreter.set_tensor(0, np.zeros(4, np.float32))
 
 
 def test_a_node_that_refuses_to_fuse_runs_alone_and_the_others_stay_fused() -> None:

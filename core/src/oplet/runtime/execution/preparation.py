@@ -51,7 +51,7 @@ def allocate_first(context: KernelContext, arena_there: NDArray[np.uint8] | None
     context.readers = None
     subgraph.find_last_uses()
     try:
-        allocate_segment(context, 0, arena_there=arena_there)
+        later = allocate_segment(context, 0, arena_there=arena_there)
     except PrepareError:
         if not absorption.nodes:
             raise
@@ -62,12 +62,7 @@ def allocate_first(context: KernelContext, arena_there: NDArray[np.uint8] | None
         return False
     finally:
         context.asked = None
-    # What an unprepared node absorbs was moved to it, out of the segment: it would be refused later than by itself.
-    later = absorption.indices.difference(subgraph.execution_plan[: subgraph.segments[0].end])
-    if later:
-        subgraph.segments.clear()
-        return allocate_first(context, arena_there, beyond | later)
-    return True
+    return allocate_first(context, arena_there, beyond | later) if later else True
 
 
 def _absorb(subgraph: Subgraph, restarts: Callable[[], bool], beyond: frozenset[int]) -> None:
@@ -103,7 +98,7 @@ def _can_restart(session: Session) -> bool:
 
 def allocate_segment(
     context: KernelContext, start: int, *, first: bool = True, arena_there: NDArray[np.uint8] | None = None
-) -> None:
+) -> set[int]:
     """Prepare, fold, plan and bind from position `start` of the plan to the first node with a dynamic output.
 
     Args:
@@ -111,6 +106,9 @@ def allocate_segment(
         start: the position in the plan at which the segment begins.
         first: whether the segment that begins at position 0 is the first one, which has the inputs' memory.
         arena_there: memory laid out by the same plan, to be used with the values in it; None for new memory.
+
+    Returns:
+        The indices of fused nodes that come after the first segment; if there are any, nothing was allocated.
     """
     subgraph, session = context.subgraph, context.session
     context.offered.clear()
@@ -124,10 +122,15 @@ def allocate_segment(
             allocate_own(session.memory, tensor)
         subgraph.reset_variables()
     segment = _prepare_segment(context, start, allocation, late=start > 0 or not first)
+    # What an unprepared node absorbs was moved to it, out of the segment: it would be refused later than by itself.
+    later = subgraph.absorption.indices.difference(subgraph.execution_plan[: segment.end]) if first else set()
+    if later:
+        return later
     allocation.allocate(segment, context.offered, session.subgraphs, arena_there)
     context.offered.clear()
     bind_segment(context, segment, start)
     subgraph.segments.append(segment)
+    return later
 
 
 def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllocation, *, late: bool) -> Segment:
