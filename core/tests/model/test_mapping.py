@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from oplet.model.files.mapping import map_file
 
-from oplet.model.files import mapping
+from oplet.model import reading
+from oplet.model.reading import map_file
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("use_mmap", [True, False])
 def test_all_who_open_a_file_share_what_was_computed_from_it(use_mmap: bool, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapping, "_is_settled", lambda status: True)
+    monkeypatch.setattr(reading, "_is_settled", lambda status: True)
     first = map_file(path, use_mmap=use_mmap)
     shared = first.shared_values
     assert shared is not None
@@ -33,11 +33,11 @@ def test_all_who_open_a_file_share_what_was_computed_from_it(use_mmap: bool, pat
 
 
 def test_a_file_that_may_change_unnoticed_shares_nothing_until_it_cannot(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapping, "_is_settled", lambda status: False)
+    monkeypatch.setattr(reading, "_is_settled", lambda status: False)
     mapped, read = map_file(path), map_file(path, use_mmap=False)
     assert mapped.shared_values is None
     assert map_file(path) is mapped, "its pages are the file's, whatever is in it"
     assert map_file(path, use_mmap=False) is not read, "what was read may be of before a change"
-    monkeypatch.setattr(mapping, "_is_settled", lambda status: True)
+    monkeypatch.setattr(reading, "_is_settled", lambda status: True)
     assert map_file(path) is mapped
     assert mapped.shared_values is not None

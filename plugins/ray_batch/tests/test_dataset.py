@@ -89,7 +89,7 @@ def test_ten_thousand_rows_with_a_worker_killed_half_way_are_none_lost_and_none_
         for number, value in zip(batch["id"].tolist(), batch["y"]):
             assert number not in found
             found[number] = value
-        if not killed and len(found) >= 1_000:
+        if not killed:  # on a busy machine the workers are done before a tenth of the rows has come here
             for pid in workers_of_ray()[:1]:
                 os.kill(pid, signal.SIGKILL)
                 killed = pid
