@@ -79,6 +79,8 @@ def test_a_stranger_abroad_is_given_what_that_platform_takes_and_runs_it_with_it
 def test_a_platform_that_cannot_be_had_is_a_failure_and_the_rest_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("cyclonedx", reason="it writes the bill of materials, and is not in requirements-test.txt")
+
     def none(architecture: str) -> None:
         raise rehearsal.Unavailable(f"no emulator for {architecture}")
 
