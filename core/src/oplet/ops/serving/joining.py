@@ -37,7 +37,7 @@ class StalePlanError(Exception):
     """
 
     def __init__(self, node: Node | None = None) -> None:
-        super().__init__(f"{node or 'a step from disk'!r} cannot run as it was prepared")
+        super().__init__(f"{'a step from disk' if node is None else repr(node)} cannot run as it was prepared")
         self.node = node
 
 
@@ -98,7 +98,7 @@ def absorb(
         The nodes that absorb others, whose `absorbed` is set.
     """
     wanting = [
-        (node, kernel)
+        (node, kernel.fuses, kernel.speculative)
         for node in nodes
         if (kernel := node.registration) is not None
         and kernel.fuses is not None
@@ -115,7 +115,7 @@ def absorb(
                 readers[tensor] = readers.get(tensor, 0) + 1
     found: list[Node] = []
     can_restart: bool | None = None
-    for node, kernel in wanting:
+    for node, fuses, speculative in wanting:
         own = [
             maker
             for tensor in node.inputs
@@ -123,12 +123,10 @@ def absorb(
             and readers[tensor] == 1
             and not (maker := makers[tensor]).absorbed
             # What reads a variable would read it later, when another node may have changed it.
-            and (_is_absorbable(maker) if kernel.speculative else not _reads_variables(maker))
+            and (_is_absorbable(maker) if speculative else not _reads_variables(maker))
         ]
-        if not own or kernel.fuses is None:
-            continue
-        absorbed = tuple(kernel.fuses(node, own))
-        if absorbed and kernel.speculative:
+        absorbed = tuple(fuses(node, own)) if own else ()
+        if absorbed and speculative:
             can_restart = restarts() if can_restart is None else can_restart
             absorbed = absorbed if can_restart else ()
         if absorbed:
