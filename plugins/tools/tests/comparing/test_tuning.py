@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import re
 
@@ -14,6 +15,7 @@ from oplet import Interpreter, ModelBuilder, PluginManager
 from oplet.errors import DelegateLoadError, UnresolvedOpError
 from oplet.model.files.cache_folder import FOLDER_VARIABLE
 from oplet_testing.distributions import fake_distribution, installed
+from oplet_tools.benchmarking.tune import tune_model
 from oplet_tools.tuning.child.parent import ChildError
 from oplet_tools.tuning.differences import largest_error, output_differences
 from oplet_tools.tuning.tolerances import ModelKind
@@ -213,6 +215,18 @@ def test_every_other_way_has_its_reason(packages):
     assert "is above 0.0005" in why["wrong + builtin_ops"]
     assert why["idle + builtin_ops"] == "idle claims no node: it likes none"
     assert "the device is on fire" in why["broken + builtin_ops"]
+
+
+def test_the_turns_of_ways_of_like_speed_are_told_from_none_to_all_of_them(measured_here, tmp_path, monkeypatch):
+    monkeypatch.setattr("oplet_tools.tuning.trials.CLOSE", math.inf)
+    told: list[float] = []
+    path = tmp_path / "slow.tflite"
+    path.write_bytes(model_of("Slow"))
+    tune_model(path, plugins=PluginManager(), progress=lambda what, part: "in turns" in what and told.append(part))
+    assert told[0] == 0.0
+    assert told[-1] == 1.0
+    assert told == sorted(told)
+    assert len(set(told)) > 2
 
 
 def test_explain_says_what_was_chosen_and_why(packages):

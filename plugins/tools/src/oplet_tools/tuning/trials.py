@@ -254,13 +254,13 @@ class _Measurement:
         """
         if len(self._finalists) > 1:
             seconds: dict[Candidate, list[float]] = {candidate: [] for candidate in self._finalists}
-            start = time.monotonic()
-            for rounds in range(most):
-                part = max(rounds / most, min((time.monotonic() - start) / _FINAL_SECONDS, 1.0))
+            start, part = time.monotonic(), 0.0
+            for rounds in range(1, most + 1):
                 for candidate, runner in self._finalists.items():
                     tell(candidate, part)
                     seconds[candidate] += [runner.time() for _ in range(_TURN)][1:]
-                if time.monotonic() - start > _FINAL_SECONDS:
+                part = max(rounds / most, (time.monotonic() - start) / _FINAL_SECONDS)
+                if part >= 1.0:
                     break
             for candidate, times in seconds.items():
                 self.trials[candidate] = replace(self.trials[candidate], seconds=_typical(times))
