@@ -1,4 +1,5 @@
-"""Constants that are computed from the file's are let go once kernels have made of them what they need, and come again where they are read."""
+"""Constants that are computed from the file's, or unpacked, are let go once kernels have made of them what they need, and come again where they
+are read."""
 
 from __future__ import annotations
 
@@ -10,11 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import Interpreter, ModelBuilder
-from oplet.errors import PrepareError
+from oplet import Interpreter, Limits, ModelBuilder
+from oplet.errors import LimitError, PrepareError
 from oplet.model import reading
 from oplet.plugins.manager import PluginManager
+from oplet.runtime import loading
 from oplet.runtime.execution import folding
+from oplet.schema.enums import TensorType
+from oplet.schema.options import FullyConnectedOptions
 
 SIDE = 256
 NUMPY = PluginManager(block=["oplet-compiled-ops"])
@@ -143,3 +147,54 @@ def test_an_interpreter_that_takes_over_a_plan_reads_constants_that_were_let_go(
 def test_all_tensors_are_kept_where_that_was_asked_for() -> None:
     interpreter = opened(layers(), experimental_preserve_all_tensors=True)
     assert let_go(interpreter) == []
+
+
+FOURS = np.random.default_rng(1).integers(-8, 8, (SIDE, SIDE), np.int8)
+
+
+def packed(signatures: int = 3) -> bytes:
+    """Signatures, each a fully connected layer with the same int4 weights."""
+    builder = ModelBuilder()
+    bytes_of = (FOURS[:, ::2] & 15 | FOURS[:, 1::2] << 4).astype(np.uint8).tobytes()
+    weights = builder.add_buffer(bytes_of)
+    for rows in range(1, signatures + 1):
+        graph = builder.add_subgraph(f"of_{rows}")
+        x = graph.add_tensor("x", "float32", (rows, SIDE))
+        w = graph.add_tensor("w", TensorType.INT4, (SIDE, SIDE), buffer=weights, scale=np.full(SIDE, 0.25, np.float32))
+        y = graph.add_tensor("y", "float32", (rows, SIDE))
+        graph.add_operator("FULLY_CONNECTED", [x, w, None], [y], FullyConnectedOptions())
+        graph.set_inputs(x)
+        graph.set_outputs(y)
+        builder.add_signature(f"of_{rows}", {"x": x}, {"y": y}, graph)
+    return builder.to_bytes()
+
+
+@pytest.mark.parametrize("plugins", [NUMPY, None], ids=["numpy", "compiled"])
+def test_unpacked_integers_are_shared_by_signatures_and_not_held_beside_what_kernels_made_of_them(
+    plugins: PluginManager | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+    unpack = loading.unpack
+    monkeypatch.setattr(loading, "unpack", lambda raw, type, count: (counts.append(count), unpack(raw, type, count))[1])
+    interpreter = Interpreter(model_content=packed(), plugins=plugins)
+    for rows in (3, 1, 2):
+        x = np.eye(rows, SIDE, dtype=np.float32)
+        np.testing.assert_allclose(interpreter.get_signature_runner(f"of_{rows}")(x=x)["y"], FOURS.T[:rows] / 4, rtol=1e-5)
+    weights = [subgraph.tensors[1] for subgraph in interpreter.subgraphs]
+    assert all(tensor.is_let_go for tensor in weights)
+    told = len(counts)
+    assert told <= (6 if plugins is NUMPY else 1)  # each of numpy's kernels sums them and arranges them for its number of rows
+    np.testing.assert_array_equal(weights[0].data, FOURS)
+    assert weights[1].data is weights[0].data or np.shares_memory(weights[1].data, weights[0].data)
+    assert len(counts) == told + 1
+    assert not weights[0].data.flags.writeable
+
+
+def test_unpacked_integers_count_once_however_often_they_are_read_again() -> None:
+    interpreter = Interpreter(model_content=packed(1), limits=Limits(max_arena_bytes=64 * SIDE * SIDE), plugins=NUMPY)
+    for rows in range(1, 100):
+        interpreter.resize_tensor_input(0, [rows, SIDE])
+        interpreter.allocate_tensors()
+        np.testing.assert_array_equal(interpreter.get_tensor(1), FOURS)
+    with pytest.raises(LimitError, match="once it is unpacked"):
+        Interpreter(model_content=packed(1), limits=Limits(max_arena_bytes=SIDE * SIDE - 1), plugins=NUMPY).get_tensor(1)

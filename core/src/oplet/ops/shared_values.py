@@ -28,23 +28,23 @@ _SMALL, _FEW = 1 << 16, 64
 
 
 class Computed:
-    """A constant that was computed while the graph was prepared. It stands for its array, which may be released and computed
-    again.
+    """A constant that was computed while the graph was prepared, or is unpacked from the file. It stands for its array, which may be
+    released and computed again.
 
     Attributes:
         shape: the shape of the array.
 
     Args:
-        array: the array, read-only.
+        array: the array, read-only; None to compute it when it is first read, of the shape `shape`.
         again: whether it can be computed again.
     """
 
-    __slots__ = ("_again", "_array", "_place", "shape")
+    __slots__ = ("__weakref__", "_again", "_array", "_place", "shape")
 
-    def __init__(self, array: Array, again: bool) -> None:
-        self.shape = array.shape
+    def __init__(self, array: Array | None, again: bool, shape: tuple[int, ...] = ()) -> None:
+        self.shape = shape if array is None else array.shape
         self._again = again
-        self._array: Array | None = array
+        self._array = array
         self._place: tuple[weakref.ref[Array], int, np.dtype[Any]] | None = None
 
     def hold(self, array: Array) -> None:

@@ -308,6 +308,11 @@ class Tensor:
         self._array, self._computed, self._load = computed.get(), computed, load
 
     @property
+    def is_computed(self) -> bool:
+        """Whether a `Computed` stands for the constant's array, which may be released."""
+        return self._computed is not None
+
+    @property
     def is_let_go(self) -> bool:
         """Whether the constant's array was released; it is computed again when it is read."""
         return self._computed is not None and self._array is None
@@ -328,9 +333,11 @@ class Tensor:
         if other._array is not None:
             self._array = other._array
 
-    def set_loader(self, load: Callable[[], Array] | None) -> None:
-        """Set the function that decodes the values on first access, or remove it with None. For the runtime, not for kernels."""
-        self._load = load
+    def set_loader(self, load: Callable[[], Array] | None, computed: Computed | None = None) -> None:
+        """Set the function that decodes the values on first access, or remove it with None; values for which `computed` stands may be
+        released, and decoded again. For the runtime, not for kernels.
+        """
+        self._load, self._computed = load, computed
 
     @property
     def has_data(self) -> bool:

@@ -16,7 +16,7 @@ from oplet.errors import ModelError, TensorError
 from oplet.model.model import Model
 from oplet.model.reachability import made_tensors, observable_tensors
 from oplet.ops.context import Node
-from oplet.ops.shared_values import NodeValues, SharedValues, address_of
+from oplet.ops.shared_values import Computed, NodeValues, SharedValues, address_of
 from oplet.ops.strings import ELEMENT_BITS, PACKED_BITS, read_strings, strings_nbytes
 from oplet.ops.tensor import Allocation, Array, Quantization, Tensor, numpy_dtype
 from oplet.plugins.selection import selecting_environment
@@ -226,12 +226,17 @@ def _provide_constant(tensor: Tensor, raw: NDArray[np.uint8], model: Model, memo
         if found is not None:
             tensor.set_memory(found)
             return
-    sparse = tensor.sparsity is not None
-    if tensor.type in _PLAIN and not sparse:
-        tensor.set_loader(partial(_view, shared, raw, tensor.type, tensor.dtype, tensor.shape))
+    type, shape, sparse = tensor.type, tensor.shape, tensor.sparsity is not None
+    if type in _PLAIN and not sparse:
+        tensor.set_loader(partial(_view, shared, raw, type, tensor.dtype, shape))
+    elif type in PACKED_BITS:
+        computed = Computed(None, True, (raw.size * 8 // PACKED_BITS[type],) if sparse else shape)
+        if shared is not None:
+            computed = shared.keep(_constant_key(raw, type, shape, sparse), computed)
+        memory.unpacks = True
+        tensor.set_loader(partial(_unpacked, computed, raw, type, tensor.index, tensor.name, memory), computed)
     else:
-        read = partial(_read_shared, shared, raw, tensor.type, tensor.shape, sparse, tensor.index, tensor.name, memory)
-        tensor.set_loader(read)
+        tensor.set_loader(partial(_read_constant, shared, raw, type, shape, tensor.index, tensor.name, memory))
 
 
 def _constant_key(raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool) -> Hashable:
@@ -246,28 +251,24 @@ def _view(shared: SharedValues | None, raw: NDArray[np.uint8], type: TensorType,
     return array if shared is None else shared.keep(_constant_key(raw, type, shape, False), array)
 
 
-def _read_shared(
-    shared: SharedValues | None,
-    raw: NDArray[np.uint8],
-    type: TensorType,
-    shape: tuple[int, ...],
-    sparse: bool,
-    index: int,
-    name: str,
-    memory: MemoryAccount,
+def _unpacked(
+    computed: Computed, raw: NDArray[np.uint8], type: TensorType, index: int, name: str, memory: MemoryAccount
 ) -> Array:
-    """Return a constant's values where they are read from the file, one array for equal bytes, type and shape; its memory counts for
-    each interpreter.
+    """Return the unpacked values of a constant, for which `computed` stands: those that somebody has, or new ones. Once they are read,
+    they count for as long as the interpreter lives.
+
+    Raises:
+        LimitError: they would take more memory than is allowed.
     """
-    if shared is None or (type not in _PLAIN and type not in PACKED_BITS):
-        return _read_constant(raw, type, shape, sparse, index, name, memory)
-    key = _constant_key(raw, type, shape, sparse)
-    found: Array | None = shared.get(key)
-    if found is None:
-        return shared.keep(key, _read_constant(raw, type, shape, sparse, index, name, memory))
-    if type not in _PLAIN:
-        memory.charge_constant(found.size, "of packed integers")
-    return found
+    count = math.prod(computed.shape)
+    memory.charge_constant(count, f"tensor {index} ('{name}')", computed)
+    array = computed.get()
+    if array is None:
+        array = unpack(raw, type, count).reshape(computed.shape)
+        array.flags.writeable = False
+        computed.hold(array)
+        computed.let_go()  # tensors that have read it keep it, until they let it go, too
+    return array
 
 
 def _quantizations(rows: LazyTables[tables.QuantizationParameters]) -> Iterator[tuple[int, Quantization | None]]:
@@ -317,12 +318,18 @@ def _blockwise(tensors: Sequence[Tensor], details: tables.BlockwiseQuantization,
 
 
 def _read_constant(
-    raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ...], sparse: bool, index: int, name: str, memory: MemoryAccount
+    shared: SharedValues | None,
+    raw: NDArray[np.uint8],
+    type: TensorType,
+    shape: tuple[int, ...],
+    index: int,
+    name: str,
+    memory: MemoryAccount,
 ) -> Array:
-    """Return a constant's values: strings, packed types, or values that are stored sparse, which are flat.
+    """Return a constant's values: strings, or values that are stored sparse, which are flat.
 
     Raises:
-        LimitError: unpacked, they would take more memory than is allowed.
+        LimitError: they would take more memory than is allowed.
         ModelError: the type cannot be a constant, or strings are damaged.
     """
     what = f"tensor {index} ('{name}')"
@@ -332,18 +339,13 @@ def _read_constant(
         if array.size != int(np.prod(shape)):
             raise ModelError(f"String {what} holds {array.size} strings for the shape {list(shape)}.")
         array = array.reshape(shape)
-    elif type in PACKED_BITS:
-        count = raw.size * 8 // PACKED_BITS[type] if sparse else int(np.prod(shape))
-        memory.charge_constant(count, what)
-        array = unpack(raw, type, count)
-        array = array if sparse else array.reshape(shape)
     else:
         if type not in _PLAIN:
             raise ModelError(f"{what} is of type {type.name}, which cannot be a constant.")
         dtype = numpy_dtype(type)
         array = raw[: raw.size // dtype.itemsize * dtype.itemsize].view(dtype)
     array.flags.writeable = False
-    return array
+    return array if shared is None or type not in _PLAIN else shared.keep(_constant_key(raw, type, shape, True), array)
 
 
 def unpack(raw: NDArray[np.uint8], type: TensorType, count: int) -> Array:

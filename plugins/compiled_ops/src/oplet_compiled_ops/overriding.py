@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from oplet import Allocation, Context, Node, NodeLimits, Registration, Tensor, TensorType, charge, decline
 from oplet.errors import LimitError, PrepareError
 from oplet.kernels.arrays import Thunk
@@ -23,7 +25,7 @@ from oplet_compiled_ops.library.memory import address
 __all__ = ["Bind", "Check", "Fuses", "Thunk", "charge_constant", "has_numpy_kernel", "is_compiled", "needs_threads", "override"]
 
 _HALF = TensorType.FLOAT16
-#: In `Context.resources`: by the address of a constant (or the tensor, if it is computed), the node whose copy is not charged.
+#: In `Context.resources`: by the address of a constant (or what stands for it, if it is computed or unpacked), the node whose copy is not charged.
 _LAID_OUT = "oplet_compiled_ops", "laid out"
 #: Bytes of a number of a copy that is not charged: float32.
 _ITEM = 4
@@ -151,7 +153,8 @@ def charge_constant(context: Context, node: Node, tensor: Tensor, nbytes: int) -
     """
     in_file = tensor.allocation is Allocation.CONSTANT
     readers: dict[int, int] = context.resources.setdefault(_LAID_OUT, {})
-    if readers.setdefault(address(tensor.data) if in_file else -id(tensor), id(node)) == id(node):
+    source = tensor.source  # of packed integers not the array, which need not be there
+    if readers.setdefault(address(source) if in_file and isinstance(source, np.ndarray) else -id(source), id(node)) == id(node):
         nbytes -= _ITEM * tensor.size if in_file else tensor.nbytes
     if nbytes > 0:
         charge(nbytes)

@@ -31,7 +31,8 @@ __all__ = ["PASSED_ON", "bind_node", "bind_segment", "exchange_memory", "run_joi
 def bind_segment(context: KernelContext, segment: Segment, start: int = 0) -> None:
     """Bind each node of a segment (part of the plan, from position `start` on) to its arrays; raises the errors of `bind_node`."""
     subgraph = context.subgraph
-    plan = () if start or not subgraph.folded else subgraph.execution_plan[: segment.end]  # else no constant can be let go
+    has_computed = subgraph.folded or context.session.memory.unpacks  # else no constant can be let go
+    plan = subgraph.execution_plan[: segment.end] if has_computed and not start else ()
     positions = {index: at for at, index in enumerate(plan)}
     has_buffers = any(tensor.delegate is not None for tensor in subgraph.tensors)
     for node in segment.nodes:

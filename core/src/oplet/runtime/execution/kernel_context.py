@@ -201,7 +201,7 @@ class KernelContext(Context):
         return self.readers.get(tensor.index, ())
 
     def let_go(self, node: Node, position: int) -> None:
-        """Release large folded constants that no node after this one needs ("letting go", `memory.values`)."""
+        """Release large computed constants that no node after this one needs ("letting go", `memory.values`)."""
         if not (self.session.checks or self.session.preserve_all_tensors):
             let_go(self.subgraph, node, position, self.readers_of)
 

@@ -168,7 +168,7 @@ def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllo
                 position -= 1
                 break
         folded = not node.absorbed and fold(context, node)
-        if subgraph.folded and not start:
+        if (subgraph.folded or session.memory.unpacks) and not start:
             context.let_go(node, position)
         if folded:
             continue

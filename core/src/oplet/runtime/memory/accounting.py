@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oplet.errors import LimitError
 from oplet.ops.strings import held_nbytes
@@ -95,6 +95,7 @@ class MemoryAccount:
 
     Attributes:
         charged_to: the node whose kernel is being prepared or bound, for which `charge` counts memory; None for no node.
+        unpacks: whether the model has constants that are unpacked when they are read.
     """
 
     def __init__(self, limits: Limits, model: Model) -> None:
@@ -102,12 +103,12 @@ class MemoryAccount:
         self._most_of_one = math.inf if limits.max_tensor_bytes is None else limits.max_tensor_bytes
         self._most_together = math.inf if limits.max_arena_bytes is None else limits.max_arena_bytes
         self._strings: dict[Tensor | Node, int] = {}  # bytes of strings by tensor, besides the arrays that refer to them
-        self._own: dict[Tensor | Node, int] = {}  # bytes by tensor outside of the arenas, and by node for its kernel's own memory
+        self._own: dict[object, int] = {}  # bytes by tensor outside of the arenas, and by node for its kernel's own memory
         self._total = self._kept = 0
-        self._dropped: deque[int] = (
-            deque()
-        )  # bytes of `_kept` that are gone: collections may add to it while another thread counts
+        #: Bytes of `_kept` that are gone: collections may add to it while another thread counts.
+        self._dropped: deque[int] = deque()
         self.charged_to: Node | None = None
+        self.unpacks = False
 
     def check_tensor(self, tensor: Tensor) -> int:
         """Return the bytes of a tensor.
@@ -155,22 +156,27 @@ class MemoryAccount:
         """Return the error for an allocation that the machine has no memory for."""
         return LimitError(f"There is no memory for {nbytes} bytes in {self._model.name}; the largest part is {largest}.")
 
-    def charge_constant(self, nbytes: int, what: str) -> None:
+    def charge_constant(self, nbytes: int, what: str, computed: object = None) -> None:
         """Count a constant that is no view of the file, for as long as the interpreter lives.
 
         Args:
             nbytes: its size in memory.
             what: the tensor, for the message.
+            computed: what stands for the constant, which counts once then.
 
         Raises:
             LimitError: with it, the model would take more than `max_arena_bytes`.
         """
+        if computed in self._own:
+            return
         if self._exceeds(nbytes):
             raise LimitError(
                 f"The constant {what} would take {nbytes} bytes once it is unpacked, and {self._model.name} {self._total + nbytes} with it; "
                 f"Limits(max_arena_bytes={self._most_together}) allows no more."
             )
         self._total += nbytes
+        if computed is not None:
+            self._own[computed] = nbytes
 
     def release(self, owner: Tensor | Node) -> None:
         """Subtract the bytes that were counted for a tensor, or for the kernel of a node."""
@@ -199,7 +205,7 @@ class MemoryAccount:
         self._settle()
         return self._total
 
-    def take_over(self, other: MemoryAccount, owners: Mapping[Tensor | Node, Tensor | Node]) -> None:
+    def take_over(self, other: MemoryAccount, owners: Mapping[Any, Tensor | Node]) -> None:
         """Count the memory that another interpreter of the same model had allocated, as this one takes it over.
 
         Args:

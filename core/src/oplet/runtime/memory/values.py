@@ -16,7 +16,7 @@ from oplet.errors import DelegateError, OpletError, StateError, TensorError, fai
 from oplet.ops.context import Context, Node
 from oplet.ops.node import Thunk
 from oplet.ops.strings import string_array
-from oplet.ops.tensor import Allocation, Tensor, tensor_type
+from oplet.ops.tensor import Tensor, tensor_type
 from oplet.runtime.subgraph import Subgraph
 from oplet.schema.enums import TensorType
 from oplet.texts import shown
@@ -135,14 +135,13 @@ def free_handles(context: Context, tensors: Iterable[Tensor]) -> None:
         raise failure
 
 
-_COMPUTED = Allocation.COMPUTED
 #: Constants of fewer bytes are not let go.
 _LARGE = 1 << 16
 
 
 def let_go(subgraph: Subgraph, node: Node, position: int, readers_of: Callable[[Tensor], Sequence[Node]]) -> None:
-    """Release large computed constants whose last reader is this node, if every reader was folded (run ahead) or caches what it made of
-    them (`Node.cached`). They are computed again if they are read again.
+    """Release large constants that were computed or unpacked and whose last reader is this node, if every reader was folded (run ahead) or
+    caches what it made of them (`Node.cached`). They are computed again if they are read again.
 
     Constants that kernels in C or delegates read are not released, as their addresses may be in use.
 
@@ -156,7 +155,7 @@ def let_go(subgraph: Subgraph, node: Node, position: int, readers_of: Callable[[
         return
     for reader in (node, *node.absorbed):
         for tensor in reader.inputs:
-            if tensor is None or tensor.allocation is not _COMPUTED or tensor.nbytes < _LARGE:
+            if tensor is None or not tensor.is_computed or tensor.nbytes < _LARGE:
                 continue
             is_last = subgraph.last_use.get(tensor.index) == position
             if is_last and all(_has_read(subgraph, each, tensor) for each in readers_of(tensor)):

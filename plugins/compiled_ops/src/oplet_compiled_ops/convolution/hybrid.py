@@ -49,7 +49,7 @@ def multiplies_bytes(layer: HybridLayer) -> bool:
         return False
     if size:
         return layer.even and size <= _LONGEST and layer.axis == 0
-    return weights.data.dtype.itemsize == 1 and weights.size // layer.channels <= _DEEPEST
+    return weights.dtype.itemsize == 1 and weights.size // layer.channels <= _DEEPEST
 
 
 def plan_scaled_tiles(context: Context, node: Node, windows: Windows2D, layer: HybridLayer) -> Bind:
@@ -185,7 +185,7 @@ def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind:
     """
     weights, output = layer.weights, node.outputs[0]
     units, depth = weights.shape
-    if layer.batches > _FEW or not layer.batches or layer.compute != TensorType.FLOAT32 or weights.data.dtype.itemsize != 1:
+    if layer.batches > _FEW or not layer.batches or layer.compute != TensorType.FLOAT32 or weights.dtype.itemsize != 1:
         decline("it has many rows, none, or weights of a kind that it does not read as bytes.")
     if layer.block_size and (depth % layer.block_size or layer.block_size < _SMALLEST):
         decline("its blocks of weights are short, or do not fill a row.")
