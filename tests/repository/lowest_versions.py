@@ -241,7 +241,7 @@ def lm() -> None:
     from tokenizers import Tokenizer, models
 
     from oplet_lm import LanguageModel
-    from oplet_lm.rendering.template import render
+    from oplet_lm.template import render
 
     text = Tokenizer(models.BPE(vocab={"a": 0, "b": 1}, merges=[])).to_str()
     assert Tokenizer.from_str(text).encode("ab", add_special_tokens=False).ids == [0, 1]

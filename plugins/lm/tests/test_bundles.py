@@ -28,7 +28,7 @@ from plugins.lm.tests.makers import (
 
 from oplet.errors import LimitError, ModelError
 from oplet_lm import Bundle, LanguageModel, Sampling
-from oplet_lm.bundles.metadata import Affixes, StateBuffer, read_executor_metadata, read_metadata
+from oplet_lm.metadata import Affixes, StateBuffer, read_executor_metadata, read_metadata
 
 DECODER = {"model_type": "tf_lite_prefill_decode"}
 

@@ -9,7 +9,7 @@ from tests.places import SHARED
 
 from oplet import Interpreter
 from oplet.toolkit import SubgraphRunner
-from oplet_lm.bundles.bundle import DECODER, Bundle
+from oplet_lm.bundle import DECODER, Bundle
 
 BUNDLE = SHARED / "accept" / "lm" / "qwen3_dyn8.litertlm"
 TOKENS, VOCABULARY = 120, 330

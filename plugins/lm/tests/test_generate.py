@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from plugins.lm.tests.makers import (
 from oplet import Interpreter
 from oplet.errors import LimitError, ModelError, StateError
 from oplet_lm import LanguageModel, Sampling
-from oplet_lm.running.sampler import Sampler
+from oplet_lm.sampler import Sampler
 
 LAYOUTS: dict[str, dict[str, Any]] = {
     "two prefills": {},
@@ -189,13 +191,59 @@ def test_an_answer_that_another_interrupts_says_so(tmp_path: Path) -> None:
         list(stream)
 
 
+def test_what_interrupts_an_answer_leaves_the_next_one_as_it_would_be(tmp_path: Path) -> None:
+    model = LanguageModel(Little().save(tmp_path))
+    wanted = model.generate("world", max_tokens=6)
+    stream = model.stream("hello", max_tokens=20)
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]
+    assert model.generate("world", max_tokens=6) == wanted
+    invoke = model._executor._decode._runner.invoke
+
+    def interrupted() -> None:
+        invoke()
+        raise KeyboardInterrupt
+
+    model._executor._decode._runner.invoke = interrupted  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        model.generate("worry", max_tokens=6)
+    model._executor._decode._runner.invoke = invoke  # type: ignore[method-assign]
+    assert model.generate("world", max_tokens=6) == wanted
+
+
+def test_models_answer_side_by_side_and_each_for_itself(tmp_path: Path) -> None:
+    path = Little().save(tmp_path)
+    models = [LanguageModel(path) for _ in range(2)]
+    wanted = [models[0].generate(prompt, max_tokens=12) for prompt in ("hello", "abc")]
+    streams = [model.stream(prompt, max_tokens=12) for model, prompt in zip(models, ("hello", "abc"))]
+    pieces = list(zip_longest(*streams, fillvalue=""))
+    assert ["".join(told) for told in zip(*pieces)] == wanted
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(5):
+            found = pool.map(lambda model, prompt: model.generate(prompt, max_tokens=12), models, ("hello", "abc"))
+            assert list(found) == wanted
+
+
 def test_what_is_no_number_of_tokens_or_share_is_refused(tmp_path: Path) -> None:
     model = LanguageModel(Little().save(tmp_path))
     for name, value in (("top_k", -1), ("temperature", float("nan")), ("top_p", float("inf")), ("max_tokens", -1)):
         with pytest.raises(ValueError, match=name):
             model.generate("a", **{name: value})
-    with pytest.raises(ValueError, match='Each message needs a "role" and a "content"'):
-        model.generate([{"text": "hello"}])
+    for name, other in (
+        ("top_k", 2.5),
+        ("max_tokens", 2.5),
+        ("seed", 1.5),
+        ("max_tokens", "2"),
+    ):  # 2.5 tokens would never be reached
+        with pytest.raises(ValueError, match=f"{name} is .*; give an integer from 0 on"):
+            model.generate("a", **{name: other})
+    with pytest.raises(ValueError, match="temperature is 'hot'; give a number from 0 on"):
+        model.generate("a", temperature="hot")  # type: ignore[arg-type]
+    for prompt in ([{"text": "hello"}], b"hello", None, {"role": "user", "content": "hello"}, ["hello"]):
+        with pytest.raises(ValueError, match='Give a text, or messages with a "role" and a "content" each'):
+            model.generate(prompt)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="surrogates not allowed"):
+        model.generate("\ud800")
     with pytest.raises(ModelError, match="has no chat template; give the prompt as a text"):
         model.generate([{"role": "user", "content": "hello"}])
 
@@ -239,6 +287,16 @@ def test_a_seed_gives_the_same_answers_and_another_one_others(tmp_path: Path) ->
     assert model.generate("a", max_tokens=20, temperature=0).tokens == Little().greedy([97], 20)
 
 
+def test_a_temperature_draws_where_the_bundle_says_nothing_of_sampling(tmp_path: Path) -> None:
+    model = LanguageModel(Little().save(tmp_path))
+    assert len({model.generate("a", max_tokens=20, temperature=3.0, seed=seed) for seed in range(3)}) == 3
+    assert len({model.generate("a", max_tokens=20, top_p=0.99, seed=seed) for seed in range(3)}) > 1
+    greedy = Little().greedy([97], 20)
+    assert model.generate("a", max_tokens=20, seed=1).tokens == greedy
+    assert model.generate("a", max_tokens=20, temperature=0, seed=1).tokens == greedy
+    assert model.generate("a", max_tokens=20, temperature=3.0, top_k=1).tokens == greedy
+
+
 def test_suppressed_tokens_are_never_chosen(tmp_path: Path) -> None:
     little = Little()
     first = little.greedy([97], 1)[0]
@@ -276,7 +334,7 @@ def test_a_task_bundle_answers_alike_wherever_its_models_lie(odd: bytes, tmp_pat
 
 
 def test_a_sentencepiece_tokenizer_streams_what_it_decodes(tmp_path: Path) -> None:
-    from oplet_lm.running.tokenizer import TextStream
+    from oplet_lm.tokenizer import TextStream
 
     model = LanguageModel(Little().save(tmp_path, metadata(), (SENTENCEPIECE, {}, pieces())))
     for text in ("the cat sat on the mat", "a dög - 猫 🐈!", " spaced  out"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from oplet.errors import LimitError, ModelError, OpletError
-from oplet_lm.bundles.metadata import Affixes
-from oplet_lm.rendering import template
-from oplet_lm.rendering.template import join, render
+from oplet_lm import template
+from oplet_lm.metadata import Affixes
+from oplet_lm.template import join, render
 
 MESSAGES = [{"role": "system", "content": "be kind"}, {"role": "user", "content": "hello"}]
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Literal, TypeAlias
 
 from oplet.errors import LimitError, ModelError, StateError
-from oplet_lm.bundles.bundle import Bundle
-from oplet_lm.bundles.metadata import Token
-from oplet_lm.rendering.template import Message, join, render
-from oplet_lm.running.executor import Executor
-from oplet_lm.running.sampler import Sampler, Stops
-from oplet_lm.running.tokenizer import TextStream, Tokenizer
+from oplet_lm.bundle import Bundle
+from oplet_lm.executor import Executor
+from oplet_lm.metadata import Sampling, Token
+from oplet_lm.sampler import Sampler, Stops
+from oplet_lm.template import Message, join, render
+from oplet_lm.tokenizer import TextStream, Tokenizer
 
-__all__ = ["Answer", "LanguageModel"]
+__all__ = ["Answer", "Bundle", "LanguageModel", "Sampling"]
 
 #: What a conversation is: a text, which is given to the model as it is, or messages, which the bundle's chat template makes a text of.
 Prompt: TypeAlias = "str | Sequence[Message]"
 #: By what an answer ends, see `Answer`; and what generates one: tokens that are certain to be a part of it, the last ones with its ending.
 Ending: TypeAlias = Literal["stop", "length", "context"]
 Run: TypeAlias = Iterator[tuple[list[int], "Ending | None"]]
+#: Parameters of sampling that are no integers.
+_REAL = {"top_p", "temperature"}
 
 
 class Answer(str):
@@ -84,12 +87,12 @@ class LanguageModel:
             prompt: a text to go on with, or messages, `{"role": "user", "content": "..."}`.
             max_tokens: the most tokens to generate; None for as many as the context has room for.
             top_k, top_p, temperature, seed: sampling parameters; None for the bundle's (`metadata.sampling`). A temperature of 0
-                takes the most likely tokens.
+                takes the most likely tokens. Where the bundle has none, a `temperature` or `top_p` draws from all tokens.
 
         Raises:
             LimitError: the prompt is longer than the context.
             ModelError: the bundle has no chat template for messages, or a damaged one.
-            ValueError: one of the numbers is negative.
+            ValueError: one of the numbers is negative, or `max_tokens`, `top_k` or `seed` no integer; the prompt is neither text nor messages.
         """
         pieces, endings = zip(*self._run(prompt, max_tokens, top_k=top_k, top_p=top_p, temperature=temperature, seed=seed))
         tokens = [token for piece in pieces for token in piece]
@@ -97,23 +100,14 @@ class LanguageModel:
         answer.tokens, answer.ended_by = tokens, endings[-1]
         return answer
 
-    def stream(
-        self,
-        prompt: Prompt,
-        *,
-        max_tokens: int | None = None,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        temperature: float | None = None,
-        seed: int | None = None,
-    ) -> Iterator[str]:
+    def stream(self, prompt: Prompt, *, max_tokens: int | None = None, **sampling: float | None) -> Iterator[str]:
         """Return an iterator over pieces of the answer's text, as they are generated; the arguments are those of `generate`.
 
         Raises:
             LimitError: the prompt is longer than the context; or, from the iterator, the context is full before the answer ends.
             StateError: from the iterator: another answer was begun meanwhile.
         """
-        return self._texts(self._run(prompt, max_tokens, top_k=top_k, top_p=top_p, temperature=temperature, seed=seed))
+        return self._texts(self._run(prompt, max_tokens, **sampling))
 
     def _texts(self, run: Run) -> Iterator[str]:
         text, ending = TextStream(self.tokenizer), None
@@ -124,12 +118,7 @@ class LanguageModel:
             raise LimitError(f"The context of {self.context} tokens is full before the answer ends; begin a new conversation.")
 
     def encode(self, prompt: Prompt) -> list[int]:
-        """Return the token ids of a prompt, with the start token if the model has one.
-
-        Raises:
-            ModelError: the bundle has no chat template for messages, or a damaged one.
-            LimitError: the prompt is too long.
-        """
+        """Return the token ids of a prompt, with the start token if the model has one; raises the errors of `render`."""
         tokens = self.tokenizer.encode(prompt if isinstance(prompt, str) else self.render(prompt))
         start = [] if self.metadata.start is None else list(self._ids(self.metadata.start))
         return tokens if tokens[: len(start)] == start else start + tokens
@@ -139,11 +128,14 @@ class LanguageModel:
 
         Raises:
             ModelError: the bundle has no chat template, or the template fails.
-            LimitError: the template takes too long.
+            LimitError: the template takes too long, or its text is too long.
             ValueError: a message has no role or content.
         """
-        if not all(isinstance(each, dict) and "role" in each and "content" in each for each in messages):
-            raise ValueError('Each message needs a "role" and a "content", as {"role": "user", "content": "Hello"}.')
+        given = messages if isinstance(messages, (list, tuple)) else [None]
+        if not all(isinstance(each, dict) and "role" in each and "content" in each for each in given):
+            raise ValueError(
+                'Give a text, or messages with a "role" and a "content" each, as [{"role": "user", "content": "Hello"}].'
+            )
         if self.metadata.template:
             start = "" if self.metadata.start is None else self._text(self.metadata.start)
             variables = {"add_generation_prompt": True, "bos_token": start, "eos_token": self._text(*self.metadata.stops[:1])}
@@ -161,13 +153,16 @@ class LanguageModel:
         """Return what generates an answer of `most` tokens."""
         chosen = {name: value for name, value in sampling.items() if value is not None}
         for name, value in [("max_tokens", most or 0), *chosen.items()]:
-            if not 0 <= value < float("inf"):
-                raise ValueError(f"{name} is {value}; give a number from 0 on.")
+            if not isinstance(value, Real if name in _REAL else Integral) or not 0 <= value < float("inf"):
+                raise ValueError(f"{name} is {value!r}; give {'a number' if name in _REAL else 'an integer'} from 0 on.")
+        usual = self.metadata.sampling
+        if usual == Sampling() and chosen.keys() & _REAL:  # the bundle says nothing, and the caller wants draws
+            usual = Sampling(top_k=0)
+        sampler = Sampler(replace(usual, **chosen), self.metadata.suppressed)  # type: ignore[arg-type]
         tokens = self.encode(prompt)
         if not tokens:
-            raise ModelError("The prompt is empty, and the model has no start token; give a text.")
+            raise ModelError("The prompt has no token, and the model has no start token; give another text.")
         self._streams += 1
-        sampler = Sampler(replace(self.metadata.sampling, **chosen), self.metadata.suppressed)  # type: ignore[arg-type]
         return self._steps(tokens, most, sampler, self._streams, isinstance(prompt, str))
 
     def _steps(self, prompt: list[int], most: int | None, sample: Sampler, stream: int, anew: bool) -> Run:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from oplet import CommandRegistry, hookimpl
 
 if TYPE_CHECKING:
-    from oplet_lm.bundles.metadata import Metadata
+    from oplet_lm.metadata import Metadata
 
 #: The version of oplet's plugin API that this package is written for.
 OPLET_API = "1"
@@ -17,7 +17,7 @@ OPLET_API = "1"
 @hookimpl
 def register_commands(registry: CommandRegistry) -> None:
     """Add `oplet chat`."""
-    registry.add("chat", "oplet_lm.commands.chat:chat", "Talk to a language model in a .litertlm or .task bundle.")
+    registry.add("chat", "oplet_lm.chat:chat", "Talk to a language model in a .litertlm or .task bundle.")
 
 
 @hookimpl
@@ -35,7 +35,7 @@ def open_bundle(path: str) -> Mapping[str, Any] | None:
         head = file.read(8)
     if head != b"LITERTLM" and not head.startswith(b"PK\x03\x04"):
         return None
-    from oplet_lm.bundles.bundle import Bundle
+    from oplet_lm.bundle import Bundle
 
     bundle = Bundle(path)
     if head.startswith(b"PK") and not bundle.models:  # any other zip archive

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import LimitError, ModelError, text_of
 
 if TYPE_CHECKING:
-    from oplet_lm.bundles.bundle import Bundle
+    from oplet_lm.bundle import Bundle
 
 __all__ = ["TextStream", "Tokenizer"]
 
@@ -22,34 +23,35 @@ class Tokenizer:
 
     def __init__(self, bundle: Bundle) -> None:
         kind, data = bundle.tokenizer()
-        #: Its functions, and what they are called with: special tokens in a text are recognized, and none are added or left out.
-        self._encoding: dict[str, Any] = {}
-        self._decoding: dict[str, Any] = {}
+        made: Any
         with _failing(f"'{bundle.path}' has a damaged tokenizer"):
             if kind == "sentencepiece":
                 import sentencepiece
 
-                self._made: Any = sentencepiece.SentencePieceProcessor(model_proto=data)
-                self._size: int = self._made.get_piece_size()
+                made = sentencepiece.SentencePieceProcessor(model_proto=data)
+                self._size: int = made.get_piece_size()
+                self._encode, self._decode = made.encode, made.decode
             else:
                 import tokenizers
 
-                self._made = tokenizers.Tokenizer.from_str(data.decode("utf-8"))
-                self._size = self._made.get_vocab_size()
-                self._encoding, self._decoding = {"add_special_tokens": False}, {"skip_special_tokens": False}
+                made = tokenizers.Tokenizer.from_str(data.decode("utf-8"))
+                self._size = made.get_vocab_size()
+                # Special tokens in a text are recognized, and none are added or left out.
+                self._encode = lambda text: made.encode(text, add_special_tokens=False).ids
+                self._decode = partial(made.decode, skip_special_tokens=False)
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text; a text that is too long is a `LimitError`."""
         if len(text) > _LONGEST:
             raise LimitError(f"The text has {len(text)} characters; {_LONGEST} are taken at most.")
         with _failing("The tokenizer cannot encode a text"):
-            found = self._made.encode(text, **self._encoding)
-            return list(getattr(found, "ids", found))
+            text.encode()  # refuses half a surrogate pair, and says where it is
+            return list(self._encode(text))
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of token ids; unknown ids are skipped."""
         with _failing("The tokenizer cannot decode tokens"):
-            return str(self._made.decode([token for token in tokens if 0 <= token < self._size], **self._decoding))
+            return str(self._decode([token for token in tokens if 0 <= token < self._size]))
 
 
 class TextStream:

@@ -12,7 +12,7 @@ from oplet.errors import ModelError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from oplet_lm.bundles.metadata import Sampling
+    from oplet_lm.metadata import Sampling
 
 __all__ = ["Sampler", "Stops"]
 

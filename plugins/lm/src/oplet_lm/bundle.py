@@ -1,19 +1,33 @@
-"""The sections of bundles: those of LiteRT-LM's `.litertlm` files, and the files in MediaPipe's `.task` files, zip archives without compression."""
+"""Bundles: files that hold a language model, its tokenizer and metadata. Nothing in them is trusted.
+
+LiteRT-LM's `.litertlm` files have sections; MediaPipe's `.task` files are zip archives without compression.
+"""
 
 from __future__ import annotations
 
+import os
 import struct
 import zipfile
-from dataclasses import dataclass, field
-from typing import Any
+import zlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from oplet import Model
 from oplet.errors import ModelError
 from oplet.schema.decode import decode
 from oplet.schema.table import Field, Table, string, table, tables, uint64, union
 from oplet.texts import plain
+from oplet.toolkit import map_file
+from oplet_lm.metadata import ExecutorMetadata, Metadata, read_executor_metadata, read_metadata
 
-__all__ = ["Section", "read_sections"]
+__all__ = ["DECODER", "EMBEDDER", "PER_LAYER_EMBEDDER", "Bundle", "Section"]
 
+DECODER, EMBEDDER, PER_LAYER_EMBEDDER = "tf_lite_prefill_decode", "tf_lite_embedder", "tf_lite_per_layer_embedder"
+
+#: The name under which models refer to the weights that lie in a section of their own.
+_WEIGHTS = "tflite_weights"
+#: The largest metadata and the largest tokenizer, unpacked, in bytes; those of today's models have some kilobytes and 35 MB.
+_LARGEST_METADATA, _LARGEST_TOKENIZER = 4 << 20, 128 << 20
 #: The first bytes of either format.
 _LITERTLM, _TASK = b"LITERTLM", b"PK\x03\x04"
 _MAJOR, _HEADER, _LOCAL = 1, 32, struct.Struct("<4s22xHH")
@@ -52,8 +66,7 @@ class _Root(Table):
     sections: _Objects | None = table(1, _Objects)
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A section of a bundle: a model, its weights, a tokenizer or metadata.
 
     Attributes:
@@ -65,7 +78,7 @@ class Section:
     kind: str
     begin: int
     end: int
-    items: dict[str, str] = field(default_factory=dict)
+    items: Mapping[str, str]
 
     @property
     def model_type(self) -> str:
@@ -73,11 +86,95 @@ class Section:
         return self.items.get("model_type", "").lower()
 
 
-def read_sections(view: memoryview, path: str) -> tuple[str, list[Section]]:
+class Bundle:
+    """A memory-mapped `.litertlm` or `.task` file: a language model's .tflite models, tokenizer and metadata in one file.
+
+    Args:
+        path: the file.
+
+    Attributes:
+        path: the file's path.
+        kind: the file's format and version, in words.
+        sections: its sections.
+
+    Raises:
+        ModelError: the file cannot be opened, is no bundle, or is damaged; of the methods: the part that they return is damaged.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._file = map_file(path)
+        self.kind, self.sections = _read_sections(self._file.view, self.path)
+
+    def content(self, section: Section) -> memoryview:
+        """Return the bytes of a section; the file must not have been truncated."""
+        self._file.check()
+        return self._file.view[section.begin : section.end]
+
+    def find(self, kind: str, model_type: str = "") -> Section | None:
+        """Return the section of a kind ("TFLiteModel") and, for models and weights, of this `model_type`; None if there is none."""
+        return next((each for each in self.sections if each.kind == kind and model_type in ("", each.model_type)), None)
+
+    @property
+    def models(self) -> list[str]:
+        """The `model_type` of each model in the bundle, such as "tf_lite_prefill_decode"."""
+        return [section.model_type for section in self.sections if section.kind == "TFLiteModel"]
+
+    def model(self, model_type: str) -> Model | None:
+        """Open the model of this `model_type`, with constants as views of the file; None if there is none."""
+        section, weights = self.find("TFLiteModel", model_type), self.find("TFLiteWeights", model_type)
+        if section is None:
+            return None
+        data = self.content(section) if section.begin % _ALIGNMENT == 0 else bytes(self.content(section))  # as in zip archives
+        try:
+            model = Model.from_bytes(data, external={} if weights is None else {_WEIGHTS: self.content(weights)})
+        except ModelError as error:
+            raise ModelError(f"'{self.path}', {model_type}: {error}") from error
+        model.name = f"{self.path}, {model_type}"
+        return model
+
+    def metadata(self) -> Metadata:
+        """Read the metadata of the language model: special tokens, sampling, templates."""
+        return read_metadata(self._small("LlmMetadataProto", _LARGEST_METADATA))
+
+    def executor_metadata(self) -> ExecutorMetadata:
+        """Read the metadata on running the model: its state buffers, and the window of local attention."""
+        return read_executor_metadata(self._small("ExecutorMetadataProto", _LARGEST_METADATA))
+
+    def tokenizer(self) -> tuple[str, bytes]:
+        """Return the tokenizer's kind, "huggingface" or "sentencepiece", and its file, unpacked."""
+        if (packed := self.find("HF_Tokenizer_Zlib")) is not None:
+            return "huggingface", self._unpacked(self.content(packed))
+        if found := self._small("SP_Tokenizer", _LARGEST_TOKENIZER):
+            return "sentencepiece", found
+        raise ModelError(f"'{self.path}' has no tokenizer.")
+
+    def _unpacked(self, data: memoryview) -> bytes:
+        size = int.from_bytes(data[:8], "little")
+        if size > _LARGEST_TOKENIZER:
+            raise ModelError(f"'{self.path}' has a tokenizer of {size} bytes; {_LARGEST_TOKENIZER} are read at most.")
+        unpacker = zlib.decompressobj()
+        try:
+            found = unpacker.decompress(data[8:], size + 1)
+        except zlib.error as error:
+            raise ModelError(f"'{self.path}' is damaged: its tokenizer cannot be unpacked: {error}.") from error
+        if len(found) != size or not unpacker.eof:
+            raise ModelError(f"'{self.path}' is damaged: its tokenizer does not unpack to the {size} bytes that it says.")
+        return found
+
+    def _small(self, kind: str, most: int) -> bytes:
+        """Return the content of the section of a kind, whose bytes are limited; b"" if there is none."""
+        data = b"" if (section := self.find(kind)) is None else self.content(section)
+        if len(data) > most:
+            raise ModelError(f"'{self.path}' has {len(data)} bytes of {kind}; {most} are read at most.")
+        return bytes(data)
+
+
+def _read_sections(view: memoryview, path: str) -> tuple[str, list[Section]]:
     """Return the format and version, in words, and the sections of a bundle, the file `path` with the bytes `view`."""
-    if view[: len(_LITERTLM)] == _LITERTLM:
+    if view[:8] == _LITERTLM:
         kind, first, sections = _of_litertlm(view, path)
-    elif view[: len(_TASK)] == _TASK:
+    elif view[:4] == _TASK:
         kind, first, sections = "MediaPipe bundle (.task)", 0, _of_task(view, path)
     else:
         raise ModelError(f"'{path}' is no bundle of a language model: it is neither a .litertlm nor a .task file.")
@@ -131,10 +228,8 @@ def _of_task(view: memoryview, path: str) -> list[Section]:
     sections = []
     for entry in entries:
         name, at = entry.filename.rpartition("/")[2][:_MOST], entry.header_offset
-        if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1 or entry.compress_size != entry.file_size:
-            raise ModelError(
-                f"'{path}' has '{name}' compressed or encrypted; bundles store their files as they are: pack it anew."
-            )
+        if entry.compress_type or entry.flag_bits & 1 or entry.compress_size != entry.file_size:
+            raise ModelError(f"'{path}' has '{name}' compressed or encrypted; bundles store files as they are: pack it anew.")
         magic, *lengths = _LOCAL.unpack_from(view, at) if 0 <= at <= len(view) - _LOCAL.size else (b"",)
         if magic != _TASK:
             raise ModelError(f"'{path}' is damaged: at byte {at}, before its file '{name}', is no header of a file.")

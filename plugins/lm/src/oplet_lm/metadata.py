@@ -29,7 +29,6 @@ __all__ = [
 Token = tuple[int, ...] | str
 _TOP_K, _GREEDY = 1, 3
 _ROLES = {1: "user", 2: "model", 3: "system"}
-#: The largest number of fields in a message.
 _MOST_FIELDS = 1 << 14
 
 
@@ -105,9 +104,7 @@ def read_metadata(data: bytes) -> Metadata:
         start = found.text(6) or tuple(found.numbers(4)[-1:])
         return Metadata(start or None, found.texts(5), dict(zip(["user"], (_affixes(each, 2) for each in found.messages(8)))))
     starts, stops = ([token for each in found.messages(number) if (token := _token(each))] for number in (1, 2))
-    roles = [
-        (role, each) for templates in found.messages(3) for number, role in _ROLES.items() for each in templates.messages(number)
-    ]
+    roles = [(role, each) for of in found.messages(3) for number, role in _ROLES.items() for each in of.messages(number)]
     return Metadata(
         start=starts[-1] if starts else None,
         stops=stops,
@@ -125,11 +122,8 @@ def read_executor_metadata(data: bytes) -> ExecutorMetadata:
     """Parse an ExecutorMetadata message."""
     executors = _Message(data).messages(1)
     states = [state for each in executors for state in each.messages(2)]
-    windows = [mask.number(3) for each in executors for mask in each.messages(3)]
-    buffers = [
-        StateBuffer(each.text(1), each.text(2), each.text(3), each.text(4), each.number(6), each.number(7, -1)) for each in states
-    ]
-    return ExecutorMetadata(tuple(buffers), max([0, *windows]))
+    buffers = (StateBuffer(*map(each.text, (1, 2, 3, 4)), each.number(6), each.number(7, -1)) for each in states)
+    return ExecutorMetadata(tuple(buffers), max([0, *(mask.number(3) for each in executors for mask in each.messages(3))]))
 
 
 class _Message:
@@ -176,11 +170,9 @@ def _affixes(message: _Message, first: int) -> Affixes:
 
 
 def _sampling(messages: list[_Message]) -> Sampling:
-    kind = messages[-1].number(1) if messages else 0
-    if kind in (0, _GREEDY):
+    found = messages[-1] if messages else _Message(b"")
+    if (kind := found.number(1)) in (0, _GREEDY):
         return Sampling()
-    found = messages[-1]
     top_p, temperature, seeds = found.single(3), found.single(4), found.numbers(5)
     share = 1.0 if kind == _TOP_K else top_p if 0 <= top_p <= 1 else 0.0
-    warm = temperature if 0 <= temperature < float("inf") else 0.0
-    return Sampling(max(found.number(2), 0), share, warm, seeds[-1] if seeds else None)
+    return Sampling(max(found.number(2), 0), share, temperature if 0 <= temperature < float("inf") else 0.0, *seeds[-1:])

@@ -10,15 +10,15 @@ import numpy as np
 
 from oplet import Interpreter
 from oplet.errors import LimitError, ModelError
-from oplet_lm.bundles.bundle import DECODER, EMBEDDER, PER_LAYER_EMBEDDER
-from oplet_lm.running.embedder import Embedder
-from oplet_lm.running.step import Embed, Step
+from oplet_lm.bundle import DECODER, EMBEDDER, PER_LAYER_EMBEDDER
+from oplet_lm.step import Embed, Step
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from oplet_lm.bundles.bundle import Bundle
-    from oplet_lm.bundles.metadata import Metadata
+    from oplet import Model
+    from oplet_lm.bundle import Bundle
+    from oplet_lm.metadata import Metadata
 
     Array = NDArray[Any]
 
@@ -49,7 +49,7 @@ class Executor:
         self.tokens: list[int] = []
         self.interpreter = Interpreter(model_content=model, num_threads=num_threads)
         roles = {"embeddings": bundle.model(EMBEDDER), "per-layer embeddings": bundle.model(PER_LAYER_EMBEDDER)}
-        self._embed: dict[str, Embed] = {role: Embedder(each, num_threads) for role, each in roles.items() if each is not None}
+        self._embed: dict[str, Embed] = {role: _Embedder(each, num_threads) for role, each in roles.items() if each is not None}
         states, self._window = bundle.executor_metadata()
         #: Whether a state has no entry for each token, so that tokens cannot be removed from it.
         self._recurrent = any(state.kind == _LINEAR_ATTENTION for state in states)
@@ -142,6 +142,36 @@ class Executor:
         names = self._signatures[key]
         found = {name: self._outputs.get(name) or name for name in names["inputs"]}
         return {name: output for name, output in found.items() if output in names["outputs"]}
+
+
+class _Embedder:
+    """Callable that computes embeddings, [1, count, ...], with a model whose signatures map token ids, [1, count] or [count], to them."""
+
+    def __init__(self, model: Model, num_threads: int | None) -> None:
+        interpreter = Interpreter(model_content=model, num_threads=num_threads)
+        #: By how many tokens they take, 0 for any number: the runner, and its input and output.
+        self._signatures: dict[int, tuple[Any, str, str]] = {}
+        for key, names in interpreter.get_signature_list().items():
+            if len(names["inputs"]) == len(names["outputs"]) == 1:
+                runner, name = interpreter.get_signature_runner(key), names["inputs"][0]
+                shape = runner.get_input_details()[name]["shape_signature"]
+                self._signatures[0 if -1 in shape else int(np.prod(shape))] = runner, name, names["outputs"][0]
+        if not self._signatures:
+            raise ModelError(f"{model.name} has no signature with one input and one output, as models of embeddings have.")
+
+    def __call__(self, tokens: Sequence[int]) -> Array:
+        """Return the embeddings of tokens."""
+        pieces = []
+        while left := len(tokens):
+            length = min((n for n in self._signatures if not n or n >= left), default=max(self._signatures)) or left
+            runner, name, output = self._signatures.get(length) or self._signatures[0]
+            details = runner.get_input_details()[name]
+            ids = np.zeros([1] * (len(details["shape"]) - 1) + [length], details["dtype"])
+            part, tokens = tokens[:length], tokens[length:]
+            ids[..., : len(part)] = part
+            found = runner(**{name: ids})[output]
+            pieces.append((found if found.shape[0] == 1 and found.ndim > 2 else found[None])[:, : len(part)])
+        return np.concatenate(pieces, axis=1)
 
 
 def _context(shapes: dict[str, list[int]], states: dict[str, list[int]], most: int, axes: dict[str, int]) -> int:
