@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from itertools import zip_longest
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from plugins.lm.tests.makers import (
     CONTEXT,
+    EXECUTOR,
     HUGGINGFACE,
     METADATA,
     MODEL,
@@ -211,6 +213,29 @@ def test_what_interrupts_an_answer_leaves_the_next_one_as_it_would_be(tmp_path: 
     assert model.generate("world", max_tokens=6) == wanted
 
 
+@pytest.mark.parametrize("kind", [1, 5], ids=["a cache of keys", "linear attention"])
+def test_caches_begin_anew_with_each_text_and_after_an_interruption(kind: int, tmp_path: Path) -> None:
+    names = b"".join(field(n, "kv_cache_k_0") for n in (1, 2, 3, 4))
+    path = tmp_path / "state.litertlm"
+    path.write_bytes(
+        litertlm([*Little(prefills=()).pieces(metadata()), (EXECUTOR, {}, field(1, field(2, names + field(6, kind))))])
+    )
+    model = LanguageModel(path)
+    [cache] = model._executor._arrays.values()
+    model.generate("hello", max_tokens=9)
+    model.generate("a", max_tokens=1)
+    alone = cache.copy()
+    model.generate("hello", max_tokens=9)
+    run = model._executor._decode.run
+    model._executor._decode.run = lambda tokens, start: (run(tokens, start), 1 / 0)[0]  # type: ignore[func-returns-value, method-assign]
+    with pytest.raises(ZeroDivisionError):
+        model.generate("hello", max_tokens=9)
+    model._executor._decode.run = run  # type: ignore[method-assign]
+    model.generate("a", max_tokens=1)
+    np.testing.assert_array_equal(cache, alone)
+    assert (np.abs(cache).reshape(CONTEXT, -1).sum(axis=1) > 0).sum() == 1
+
+
 def test_models_answer_side_by_side_and_each_for_itself(tmp_path: Path) -> None:
     path = Little().save(tmp_path)
     models = [LanguageModel(path) for _ in range(2)]
@@ -222,6 +247,30 @@ def test_models_answer_side_by_side_and_each_for_itself(tmp_path: Path) -> None:
         for _ in range(5):
             found = pool.map(lambda model, prompt: model.generate(prompt, max_tokens=12), models, ("hello", "abc"))
             assert list(found) == wanted
+
+
+def test_threads_that_ask_one_model_get_their_own_answer_or_are_told_that_another_was_begun(tmp_path: Path) -> None:
+    model = LanguageModel(Little().save(tmp_path))
+    wanted = {prompt: model.generate(prompt, max_tokens=20) for prompt in ("hello", "abc", "world")}
+    found: list[tuple[str, object]] = []
+
+    def ask(prompt: str) -> None:
+        for _ in range(20):
+            try:
+                found.append((prompt, model.generate(prompt, max_tokens=20)))
+            except StateError as error:
+                found.append((prompt, str(error)))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(len(wanted)) as pool:
+            list(pool.map(ask, wanted))
+    finally:
+        sys.setswitchinterval(before)
+    assert len(found) == 60
+    told = [answer for prompt, answer in found if answer != wanted[prompt]]
+    assert set(told) <= {"Another answer was begun meanwhile; a LanguageModel gives one after the other."}
 
 
 def test_what_is_no_number_of_tokens_or_share_is_refused(tmp_path: Path) -> None:

@@ -84,15 +84,16 @@ class Executor:
         """The bytes of caches that runs have copied, as the model could not update them in place."""
         return sum(step.copied_bytes for step in (self._decode, *self._steps.values()))
 
-    def read(self, tokens: Sequence[int]) -> Array:
-        """Process a whole token sequence, reusing the caches for the longest prefix that they hold; return the logits after it."""
+    def read(self, tokens: Sequence[int], anew: bool = False) -> Array:
+        """Process a whole token sequence, reusing the caches for the longest prefix that they hold, unless it is read `anew`, so that the
+        answer is the same whatever was read before; return the logits after it.
+        """
         if len(tokens) > self.context:
             raise LimitError(
                 f"The prompt has {len(tokens)} tokens, and the model has room for {self.context}; give it a shorter one."
             )
-        alike = [mine == its for mine, its in zip(self.tokens, tokens[:-1])]
-        kept = (alike + [False]).index(False)
-        if kept < len(self.tokens) and (self._recurrent or not kept):
+        kept = 0 if anew else [*(mine == its for mine, its in zip(self.tokens, tokens[:-1])), False].index(False)
+        if not kept or (self._recurrent and kept < len(self.tokens)):
             kept = 0
             for array in self._arrays.values():
                 array[...] = self._cache_value
@@ -104,18 +105,22 @@ class Executor:
                 continue
             if length not in self._steps:
                 self._steps[length] = self._step(self._prefills.get(length) or self._prefills[0], length)
-            part = tokens[start : start + min(length, left)]
-            self._steps[length].run(part, start)
-            self.tokens += part
+            self._run(self._steps[length], tokens[start : start + min(length, left)])
         return self.decode(tokens[-1])
 
     def decode(self, token: int) -> Array:
         """Process one more token; return the logits after it, a view that the next step overwrites."""
         if len(self.tokens) >= self.context:
             raise LimitError(f"The context of {self.context} tokens is full.")
-        self._decode.run([token], len(self.tokens))
-        self.tokens.append(token)
+        self._run(self._decode, [token])
         return self._decode.logits()
+
+    def _run(self, step: Step, tokens: Sequence[int]) -> None:
+        """Process tokens; where the run is interrupted, the caches hold nothing that may be used."""
+        held, self.tokens = self.tokens, []
+        step.run(tokens, len(held))
+        held += tokens
+        self.tokens = held
 
     def _length(self, left: int) -> int:
         """Return the length of the prefill to read some of the tokens that are left; 0 to decode one."""

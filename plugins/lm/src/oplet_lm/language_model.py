@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from _thread import allocate_lock
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from oplet.errors import LimitError, ModelError, StateError
 from oplet_lm.bundle import Bundle
@@ -69,7 +70,7 @@ class LanguageModel:
         self._stops = Stops(self._ids(token) for token in self.metadata.stops)
         self._executor = Executor(self.bundle, self.metadata, num_threads)
         self.context = self._executor.context
-        self._streams = 0
+        self._streams, self._lock = 0, allocate_lock()
 
     def generate(
         self,
@@ -162,17 +163,15 @@ class LanguageModel:
         tokens = self.encode(prompt)
         if not tokens:
             raise ModelError("The prompt has no token, and the model has no start token; give another text.")
-        self._streams += 1
+        self._streams += 1  # answers that are being given end now
         return self._steps(tokens, most, sampler, self._streams, isinstance(prompt, str))
 
     def _steps(self, prompt: list[int], most: int | None, sample: Sampler, stream: int, anew: bool) -> Run:
-        if anew:  # so that a text always gives the same answer, whatever was asked before
-            self._executor.tokens.clear()
-        logits = self._executor.read(prompt)
+        token = self._next(stream, sample, self._executor.read, prompt, anew)
         held: list[int] = []  # tokens that may be the beginning of a stop sequence
         count = 0
         while count != most:
-            held.append(token := sample(logits))
+            held.append(token)
             count += 1
             if ending := self._stops.ending(held):
                 yield held[:-ending], "stop"
@@ -180,14 +179,19 @@ class LanguageModel:
             if certain := len(held) - self._stops.begun(held):
                 yield held[:certain], None
                 del held[:certain]
-            if stream != self._streams:
-                raise StateError("Another answer was begun meanwhile; a LanguageModel gives one after the other.")
             if len(self._executor.tokens) >= self.context:
                 yield held, "context"
                 return
             if count != most:
-                logits = self._executor.decode(token)
+                token = self._next(stream, sample, self._executor.decode, token)
         yield held, "length"
+
+    def _next(self, stream: int, sample: Sampler, run: Callable[..., Any], *given: Any) -> int:
+        """Return the token that a run of the executor gives to an answer; threads take turns."""
+        with self._lock:
+            if stream != self._streams:
+                raise StateError("Another answer was begun meanwhile; a LanguageModel gives one after the other.")
+            return sample(run(*given))
 
     def _ids(self, token: Token) -> tuple[int, ...]:
         return tuple(self.tokenizer.encode(token)) if isinstance(token, str) else token

@@ -122,7 +122,9 @@ def read_executor_metadata(data: bytes) -> ExecutorMetadata:
     """Parse an ExecutorMetadata message."""
     executors = _Message(data).messages(1)
     states = [state for each in executors for state in each.messages(2)]
-    buffers = (StateBuffer(*map(each.text, (1, 2, 3, 4)), each.number(6), each.number(7, -1)) for each in states)
+    buffers = (
+        StateBuffer(each.text(1), each.text(2), each.text(3), each.text(4), each.number(6), each.number(7, -1)) for each in states
+    )
     return ExecutorMetadata(tuple(buffers), max([0, *(mask.number(3) for each in executors for mask in each.messages(3))]))
 
 
