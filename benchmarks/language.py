@@ -71,7 +71,7 @@ def _interpreter(kind: str, content: bytes, threads: int) -> Any:
 def _called(kind: str, interpreter: Any, key: str, fed: _Fed, size: Size) -> Callable[[], object]:
     """What runs a signature once."""
     if kind == "oplet-state":
-        from oplet_lm.step import Step
+        from oplet_lm.executor import Step
 
         states = {name: name for name in fed.caches}
         step = Step(interpreter, key, states, fed.caches, len(fed.tokens), size.context, 0, {})

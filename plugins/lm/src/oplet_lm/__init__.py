@@ -1,6 +1,6 @@
 """Language models for oplet: `.litertlm` and `.task` bundles, which `LanguageModel` runs and `oplet chat` talks to.
 
-`bundle` and `metadata` read the files, `executor` and `step` run the models, `tokenizer`, `template` and `sampler` stand between texts and tokens.
+`bundle` and `metadata` read the files, `executor` runs the models, `tokenizer`, `template` and `sampler` stand between texts and tokens.
 """
 
 from __future__ import annotations

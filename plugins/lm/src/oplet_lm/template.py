@@ -46,9 +46,9 @@ def render(template: str, messages: Sequence[Message], variables: Mapping[str, A
     answer = json.loads(done.stdout)
     if "error" in answer:
         raise ModelError(f"The chat template fails: {plain(answer['error'], 300).rstrip('.')}.")
-    if len(answer["text"]) > _LONGEST:
+    if len(text := str(answer["text"])) > _LONGEST:
         raise LimitError(f"The chat template gives more than {_LONGEST} characters.")
-    return str(answer["text"])
+    return text
 
 
 def join(affixes: Mapping[str, Affixes], messages: Sequence[Message]) -> str:
