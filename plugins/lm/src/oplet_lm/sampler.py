@@ -58,9 +58,9 @@ class Stops:
         self._begun = {each[:count] for each in self._sequences for count in range(1, len(each))}
 
     def ending(self, tokens: list[int]) -> int:
-        """Return the length of the stop sequence that the tokens end with; 0 if there is none."""
+        """Return the length of the shortest stop sequence that the tokens end with; 0 if there is none."""
         return next((n for n in range(1, len(tokens) + 1) if tuple(tokens[-n:]) in self._sequences), 0)
 
     def begun(self, tokens: list[int]) -> int:
-        """Return how many tokens at the end may be the beginning of a stop sequence; 0 if none."""
+        """Return how many tokens at the end, at most, may be the beginning of a stop sequence; 0 if none."""
         return next((n for n in range(len(tokens), 0, -1) if tuple(tokens[-n:]) in self._begun), 0)
