@@ -167,7 +167,7 @@ def test_a_full_context_ends_in_one_sentence(tmp_path: Path) -> None:
     ):
         told.extend(model.stream("hello"))
     assert "".join(told) == answer
-    with pytest.raises(LimitError, match=r"^The prompt has 33 tokens, and the model has room for 32; give it a shorter one\.$"):
+    with pytest.raises(LimitError, match=r"^The prompt has 33 tokens, and the model room for 32; give a shorter one\.$"):
         model.generate("x" * 33)
     assert len(model.generate("x" * 32).tokens) == 1
 

@@ -103,9 +103,7 @@ class Executor:
         answer is the same whatever was read before; return the logits after it.
         """
         if len(tokens) > self.context:
-            raise LimitError(
-                f"The prompt has {len(tokens)} tokens, and the model has room for {self.context}; give it a shorter one."
-            )
+            raise LimitError(f"The prompt has {len(tokens)} tokens, and the model room for {self.context}; give a shorter one.")
         kept = 0 if anew else [*(mine == its for mine, its in zip(self.tokens, tokens[:-1])), False].index(False)
         if not kept or (self._recurrent and kept < len(self.tokens)):
             kept = 0
@@ -203,19 +201,16 @@ class Step:
             if name in states:
                 self._state.append((each["index"], outputs[states[name]], arrays[name]))
                 self._inputs[each["index"]] = arrays[name]
-            elif (
-                not role
-                or (role.endswith("embeddings") and role not in embed)
-                or (role[-4:] == "mask" and dtype.name not in _HIDDEN)
-            ):
+                continue
+            of_mask, of_embeddings = role.endswith("mask"), role.endswith("embeddings")
+            if not role or (of_embeddings and role not in embed) or (of_mask and dtype.name not in _HIDDEN):
                 raise ModelError(
-                    f"The signature '{key}' of the model takes '{name}', which no part of the bundle gives; run it with LiteRT-LM."
+                    f"The signature '{key}' takes '{name}', which no part of the bundle gives; run it with LiteRT-LM."
                 )
-            else:
-                shape = self._shape(each["shape_signature"].tolist(), role.endswith("mask"))
-                if np.prod(shape, dtype=np.float64) > _MOST_ELEMENTS:
-                    raise LimitError(f"The input '{name}' of the signature '{key}' would have the shape {shape}.")
-                self._by_role[role] = self._inputs[each["index"]] = np.zeros(shape, dtype)
+            shape = self._shape(each["shape_signature"].tolist(), of_mask)
+            if np.prod(shape, dtype=np.float64) > _MOST_ELEMENTS:
+                raise LimitError(f"The input '{name}' of the signature '{key}' would have the shape {shape}.")
+            self._by_role[role] = self._inputs[each["index"]] = np.zeros(shape, dtype)
         if "positions" not in self._by_role or not self._by_role.keys() & {"tokens", "embeddings"}:
             raise ModelError(f"The signature '{key}' of the model takes no positions, or neither tokens nor embeddings.")
         self._generation, self.copied_bytes = -1, 0

@@ -134,9 +134,7 @@ class LanguageModel:
         """
         given = messages if isinstance(messages, (list, tuple)) else [None]
         if not all(isinstance(each, dict) and "role" in each and "content" in each for each in given):
-            raise ValueError(
-                'Give a text, or messages with a "role" and a "content" each, as [{"role": "user", "content": "Hello"}].'
-            )
+            raise ValueError('Give a text, or messages with a "role" and a "content" each: [{"role": "user", "content": "Hi"}].')
         if self.metadata.template:
             start = "" if self.metadata.start is None else self._text(self.metadata.start)
             variables = {"add_generation_prompt": True, "bos_token": start, "eos_token": self._text(*self.metadata.stops[:1])}

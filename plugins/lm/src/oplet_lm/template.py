@@ -30,9 +30,7 @@ def render(template: str, messages: Sequence[Message], variables: Mapping[str, A
     if len(template) > _LONGEST_TEMPLATE:
         raise LimitError(f"The chat template has {len(template)} characters; {_LONGEST_TEMPLATE} are taken at most.")
     if not can_start_python():
-        raise StateError(
-            "The chat template runs in a process of its own, which this program cannot start; give the prompt as a text."
-        )
+        raise StateError("The chat template runs in a process of its own, and none can be started; give the prompt as a text.")
     limits = {"seconds": _SECONDS, "memory": _MEMORY, "longest": _LONGEST}
     request = json.dumps({"template": template, "messages": [*messages], "variables": {**variables}, **limits})
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "template_child.py")
