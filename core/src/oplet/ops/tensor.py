@@ -298,9 +298,7 @@ class Tensor:
 
     @property
     def source(self) -> Array | Computed:
-        """Identity of a constant's values: its array, or the `Computed` object if the array may be released and computed
-        again.
-        """
+        """Identity of a constant's values: its array, or the `Computed` that stands for an array that may be released."""
         return self.data if self._computed is None else self._computed
 
     def set_computed(self, computed: Computed, load: Callable[[], Array]) -> None:
@@ -323,9 +321,7 @@ class Tensor:
             self._array = None
 
     def take_over(self, other: Tensor) -> None:
-        """Take over the state of the same tensor in another interpreter: shape, type, allocation and array. For the runtime, not
-        for kernels.
-        """
+        """Take over shape, type, allocation and array of the same tensor in another interpreter. For the runtime, not for kernels."""
         self.shape = other.shape
         self.type = other.type
         self.dtype = other.dtype
@@ -334,9 +330,7 @@ class Tensor:
             self._array = other._array
 
     def set_loader(self, load: Callable[[], Array] | None, computed: Computed | None = None) -> None:
-        """Set the function that decodes the values on first access, or remove it with None; values for which `computed` stands may be
-        released, and decoded again. For the runtime, not for kernels.
-        """
+        """Set the function that decodes the values, or None; they may be released if `computed` stands for them. For the runtime."""
         self._load, self._computed = load, computed
 
     @property
