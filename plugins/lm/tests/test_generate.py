@@ -239,6 +239,12 @@ def test_a_seed_gives_the_same_answers_and_another_one_others(tmp_path: Path) ->
     assert model.generate("a", max_tokens=20, temperature=0).tokens == Little().greedy([97], 20)
 
 
+def test_a_bundle_may_have_a_negative_seed(tmp_path: Path) -> None:
+    sampler = field(1, 2) + field(3, 1.0) + field(4, 1.5) + field(5, (1 << 64) - 1)
+    model = LanguageModel(Little().save(tmp_path, metadata(sampler=sampler)))
+    assert model.generate("a", max_tokens=20) == model.generate("a", max_tokens=20, seed=1)
+
+
 def test_suppressed_tokens_are_never_chosen(tmp_path: Path) -> None:
     little = Little()
     first = little.greedy([97], 1)[0]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oplet import Interpreter
+from oplet import Interpreter, Limits
 from oplet.errors import LimitError, ModelError
 from oplet_lm.bundles.bundle import DECODER, EMBEDDER, PER_LAYER_EMBEDDER
 from oplet_lm.running.embedder import Embedder
@@ -30,8 +30,8 @@ _PREFILL, _DECODE = re.compile(r"prefill(_\d+)?(_cache_(\d+))?"), re.compile(r"d
 _USUAL_CONTEXT, _MOST_CONTEXT, _LONGEST_PREFILL = 2048, 1 << 20, 512
 #: A prefill of this many times the tokens that are left takes longer than to decode them.
 _TOO_LONG = 16
-#: The most bytes of a cache, and the kind of states in LiteRT-LM's executor_metadata.proto that linear attention has.
-_MOST_BYTES, _LINEAR_ATTENTION = 1 << 36, 5
+#: The most bytes of all caches, which are tensors of the model, and the kind of states in executor_metadata.proto that linear attention has.
+_MOST_BYTES, _LINEAR_ATTENTION = Limits().max_arena_bytes or 0, 5
 
 
 class Executor:
@@ -63,12 +63,16 @@ class Executor:
         held = {name: shapes[name] for name in self._states(decode)}
         self.context = _context(shapes, held, metadata.most_tokens, {s.decode_input: s.axis for s in states})
         self._cache_value = metadata.cache_value
-        self._arrays: dict[str, Array] = {}
-        for name, shape in held.items():
-            sizes, dtype = [self.context if size < 0 else size for size in shape], inputs[name]["dtype"]
-            if np.prod(sizes, dtype=np.float64) * np.dtype(dtype).itemsize > _MOST_BYTES:
-                raise LimitError(f"The cache '{name}' would have the shape {sizes}.")
-            self._arrays[name] = np.full(sizes, self._cache_value, dtype)
+        sizes = {name: [self.context if size < 0 else size for size in shape] for name, shape in held.items()}
+        taken = [np.prod(each, dtype=np.float64) * np.dtype(inputs[name]["dtype"]).itemsize for name, each in sizes.items()]
+        if sum(taken) > _MOST_BYTES:
+            raise LimitError(
+                f"The caches '{', '.join(held)}' would take {sum(taken):.0f} bytes; a model's tensors may take {_MOST_BYTES}."
+            )
+        # Zeros take no memory before a step writes something else there.
+        self._arrays = {name: np.zeros(each, inputs[name]["dtype"]) for name, each in sizes.items()}
+        if self._cache_value:
+            self._clear()
         self._decode = self._step(decode, 1)
         #: Prefills by their lengths, 0 for any length, and what runs them, made when they are first used.
         self._prefills: dict[int, str] = {}
@@ -94,8 +98,7 @@ class Executor:
         kept = (alike + [False]).index(False)
         if kept < len(self.tokens) and (self._recurrent or not kept):
             kept = 0
-            for array in self._arrays.values():
-                array[...] = self._cache_value
+            self._clear()
         del self.tokens[kept:]
         while left := len(tokens) - 1 - len(self.tokens):
             start, length = len(self.tokens), self._length(left)
@@ -108,6 +111,10 @@ class Executor:
             self._steps[length].run(part, start)
             self.tokens += part
         return self.decode(tokens[-1])
+
+    def _clear(self) -> None:
+        for array in self._arrays.values():
+            array[...] = self._cache_value
 
     def decode(self, token: int) -> Array:
         """Process one more token; return the logits after it, a view that the next step overwrites."""
