@@ -44,7 +44,7 @@ KNOWN = {
     "a tensor that is worked out when tensors are allocated": "^set: TensorError: .* is a constant. becomes an answer",
 }
 #: What is told of the first node that answers otherwise, where the reference kernels lack an operator of the model.
-ROUNDED = r"^((QUANTIZE|CONV_2D|FULLY_CONNECTED) to int8 by 1|(LOGISTIC|TANH) to int16 by \d\d?)$"
+ROUNDED = r"^((QUANTIZE|(DEPTHWISE_)?CONV_2D|FULLY_CONNECTED) to int8 by 1|(LOGISTIC|TANH) to int16 by \d\d?)$"
 
 
 def _told(one: Outcome, other: Outcome) -> str:
