@@ -109,8 +109,8 @@ def _unlike_litert(made: Made, ours: list[Outcome]) -> list[tuple[int, str, str]
             if step.what == "allocate":
                 refused, kept = f", {ours[number]}" if isinstance(ours[number], str) else "", ""
             continue
-        if step.what in ("invoke", "sign") and isinstance(ours[number], str):
-            refused = refused or f", {ours[number]}"
+        if step.what in ("invoke", "sign") and isinstance(ours[number], str) and not ours[number].startswith("StateError"):
+            refused = f", {ours[number]}"  # what the refusals that follow hang on
         told = [_told(mine[number], each[number]) for _, mine, each in served]
         if not all(told):
             continue
