@@ -9,13 +9,13 @@ from typing import Literal, TypeAlias
 
 from oplet.errors import LimitError, ModelError, StateError
 from oplet_lm.bundles.bundle import Bundle
-from oplet_lm.bundles.metadata import Token
+from oplet_lm.bundles.metadata import Sampling, Token
 from oplet_lm.rendering.template import Message, join, render
 from oplet_lm.running.executor import Executor
 from oplet_lm.running.sampler import Sampler, Stops
 from oplet_lm.running.tokenizer import TextStream, Tokenizer
 
-__all__ = ["Answer", "LanguageModel"]
+__all__ = ["Answer", "Bundle", "LanguageModel", "Sampling"]
 
 #: What a conversation is: a text, which is given to the model as it is, or messages, which the bundle's chat template makes a text of.
 Prompt: TypeAlias = "str | Sequence[Message]"

@@ -22,15 +22,7 @@ def register_commands(registry: CommandRegistry) -> None:
 
 @hookimpl
 def open_bundle(path: str) -> Mapping[str, Any] | None:
-    """Return what is in a `.litertlm` or `.task` file; None for a file of another kind.
-
-    Returns:
-        "kind", the format; "about", further facts by name; "parts", a list of (name, kind, number of bytes); "models", open `Model`s
-        by name.
-
-    Raises:
-        ModelError: the bundle is damaged.
-    """
+    """Return what is in a `.litertlm` or `.task` file, as the hook has it; None for a file of another kind."""
     with open(path, "rb") as file:
         head = file.read(8)
     if head != b"LITERTLM" and not head.startswith(b"PK\x03\x04"):

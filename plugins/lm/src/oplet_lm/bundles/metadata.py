@@ -29,7 +29,6 @@ __all__ = [
 Token = tuple[int, ...] | str
 _TOP_K, _GREEDY = 1, 3
 _ROLES = {1: "user", 2: "model", 3: "system"}
-#: The largest number of fields in a message.
 _MOST_FIELDS = 1 << 14
 
 
@@ -105,9 +104,7 @@ def read_metadata(data: bytes) -> Metadata:
         start = found.text(6) or tuple(found.numbers(4)[-1:])
         return Metadata(start or None, found.texts(5), dict(zip(["user"], (_affixes(each, 2) for each in found.messages(8)))))
     starts, stops = ([token for each in found.messages(number) if (token := _token(each))] for number in (1, 2))
-    roles = [
-        (role, each) for templates in found.messages(3) for number, role in _ROLES.items() for each in templates.messages(number)
-    ]
+    roles = [(role, each) for of in found.messages(3) for number, role in _ROLES.items() for each in of.messages(number)]
     return Metadata(
         start=starts[-1] if starts else None,
         stops=stops,

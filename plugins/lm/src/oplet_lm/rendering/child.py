@@ -11,16 +11,6 @@ import sys
 from typing import Any, NoReturn
 
 
-def _limit(seconds: int, memory: int) -> None:
-    """Limit the time and memory of this process, where the operating system can."""
-    with contextlib.suppress(ImportError, ValueError, OSError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-        if sys.platform != "darwin":  # which has no such limit
-            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-
-
 def _refuse(message: str = "") -> NoReturn:
     import jinja2
 
@@ -37,28 +27,33 @@ def _render(source: str, messages: list[dict[str, Any]], variables: dict[str, An
     template = environment.from_string(source)
     texts = [each["content"] for each in messages if isinstance(each["content"], str)]
     typed = [
-        {**each, "content": [{"type": "text", "text": each["content"]}] if isinstance(each["content"], str) else each["content"]}
+        {**each, "content": [{"type": "text", "text": each["content"]}]} if isinstance(each["content"], str) else each
         for each in messages
     ]
-    answers: list[str] = []
-    failures: list[Exception] = []
+    answer, failure = "", None
     for given in (messages, typed):
         try:
-            answers.append(template.render(messages=given, **variables))
+            found = template.render(messages=given, **variables)
         except jinja2.TemplateError as error:
-            failures.append(error)
+            failure = failure or error
         else:
-            if all(text.strip() in answers[-1] for text in texts):
-                return answers[-1]
-    if not any(answers):
-        raise [*failures, jinja2.TemplateError("it leaves every message out")][0]
-    return answers[0]
+            if all(text.strip() in found for text in texts):
+                return found
+            answer = answer or found
+    if not answer:
+        raise failure or jinja2.TemplateError("it leaves every message out")
+    return answer
 
 
 def main() -> None:
     """Render one chat template, for the request (JSON) on standard input, and write the text or an error (JSON) to standard output."""
     request = json.load(sys.stdin)
-    _limit(request["seconds"], request["memory"])
+    with contextlib.suppress(ImportError, ValueError, OSError):  # limits of time and memory, where the operating system has them
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CPU, (request["seconds"], request["seconds"] + 1))
+        if sys.platform != "darwin":
+            resource.setrlimit(resource.RLIMIT_AS, (request["memory"], request["memory"]))
     try:
         found = {"text": _render(request["template"], request["messages"], request["variables"])[: request["longest"] + 1]}
     except MemoryError:

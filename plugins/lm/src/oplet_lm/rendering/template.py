@@ -31,24 +31,22 @@ def render(template: str, messages: Sequence[Message], variables: Mapping[str, A
         raise LimitError(f"The chat template has {len(template)} characters; {_LONGEST_TEMPLATE} are taken at most.")
     if not can_start_python():
         raise StateError(
-            "The chat template runs in a process of its own, and this program cannot start Python; give the prompt as a text."
+            "The chat template runs in a process of its own, which this program cannot start; give the prompt as a text."
         )
     limits = {"seconds": _SECONDS, "memory": _MEMORY, "longest": _LONGEST}
     request = json.dumps({"template": template, "messages": [*messages], "variables": {**variables}, **limits})
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child.py")
+    exceeded = f"The chat template takes more than {_SECONDS} seconds or {_MEMORY >> 20} MiB of memory, or ends its process."
     try:
         done = run_python([script], input=request, capture_output=True, text=True, timeout=3 * _SECONDS)
     except TimeoutExpired as error:
-        raise LimitError(f"The chat template takes longer than {3 * _SECONDS} seconds.") from error
+        raise LimitError(exceeded) from error
     if done.returncode:
-        raise LimitError(
-            f"The chat template takes more than {_SECONDS} seconds or {_MEMORY >> 20} MiB of memory, or ends its process."
-        )
+        raise LimitError(exceeded)
     answer = json.loads(done.stdout)
     if "error" in answer:
         raise ModelError(f"The chat template fails: {plain(answer['error'], 300).rstrip('.')}.")
-    text: str = answer["text"]
-    if len(text) > _LONGEST:
+    if len(text := str(answer["text"])) > _LONGEST:
         raise LimitError(f"The chat template gives more than {_LONGEST} characters.")
     return text
 
@@ -59,5 +57,9 @@ def join(affixes: Mapping[str, Affixes], messages: Sequence[Message]) -> str:
     for message in messages:
         role, content = str(message["role"]), message["content"]
         prefix, suffix = affixes.get(_ROLES.get(role, role), ("", ""))
-        pieces += [prefix, *([content] if isinstance(content, str) else (str(part.get("text", "")) for part in content)), suffix]
+        pieces += [
+            prefix,
+            content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content or ()),
+            suffix,
+        ]
     return "".join(pieces) + affixes.get("model", ("", ""))[0]

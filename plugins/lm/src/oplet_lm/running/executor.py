@@ -71,8 +71,6 @@ class Executor:
             )
         # Zeros take no memory before a step writes something else there.
         self._arrays = {name: np.zeros(each, inputs[name]["dtype"]) for name, each in sizes.items()}
-        if self._cache_value:
-            self._clear()
         self._decode = self._step(decode, 1)
         #: Prefills by their lengths, 0 for any length, and what runs them, made when they are first used.
         self._prefills: dict[int, str] = {}
@@ -96,9 +94,10 @@ class Executor:
             )
         alike = [mine == its for mine, its in zip(self.tokens, tokens[:-1])]
         kept = (alike + [False]).index(False)
-        if kept < len(self.tokens) and (self._recurrent or not kept):
+        if (kept < len(self.tokens) and (self._recurrent or not kept)) or (self._cache_value and not self.tokens):
             kept = 0
-            self._clear()
+            for array in self._arrays.values():
+                array[...] = self._cache_value
         del self.tokens[kept:]
         while left := len(tokens) - 1 - len(self.tokens):
             start, length = len(self.tokens), self._length(left)
@@ -111,10 +110,6 @@ class Executor:
             self._steps[length].run(part, start)
             self.tokens += part
         return self.decode(tokens[-1])
-
-    def _clear(self) -> None:
-        for array in self._arrays.values():
-            array[...] = self._cache_value
 
     def decode(self, token: int) -> Array:
         """Process one more token; return the logits after it, a view that the next step overwrites."""
