@@ -654,6 +654,13 @@ def test_strict_resizing_changes_free_dimensions_only() -> None:
         interpreter.resize_tensor_input(77, [1])
 
 
+@pytest.mark.parametrize(("shape", "dims"), [(7, 0), ("7", 0), ([[7, 3]], 2), (np.zeros((2, 1), int), 2)])
+def test_a_shape_has_one_dimension_as_in_litert(shape: Any, dims: int) -> None:
+    with pytest.raises(ValueError, match=f"which is no shape: Shape should be 1D instead of {dims}.") as caught:
+        make().resize_tensor_input(0, shape)
+    assert "\n" not in str(caught.value)
+
+
 def test_signature_errors_use_litert_s_words() -> None:
     interpreter = make()
     with pytest.raises(SignatureError, match='Invalid signature_key provided: "nope".'):

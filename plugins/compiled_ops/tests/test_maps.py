@@ -106,6 +106,15 @@ def test_floats_that_are_no_numbers_or_very_large_are_numpys(op: str) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
+@pytest.mark.parametrize("op", ["HARD_SWISH", "NEG", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "ROUND", "TANH"])
+def test_zeros_keep_their_signs_as_in_litert(op: str) -> None:
+    x = np.tile(np.array([0.0, -0.0, 1], np.float32), 11)
+    model = one_op_model(op, [Spec("float32", x.shape)], [Spec("float32", x.shape)])
+    assert is_compiled(model)
+    found = invoke(Interpreter(model_content=model), x)[0]
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(-x if op == "NEG" else x))
+
+
 @pytest.mark.parametrize("op", ["COS", "EXP", "LOG", "SIN"])
 def test_numpy_computes_many_numbers(op: str) -> None:
     assert not is_compiled(one_op_model(op, [Spec("float32", [5000])], [Spec("float32", [5000])]))

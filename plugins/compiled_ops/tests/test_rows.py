@@ -51,6 +51,11 @@ def test_sums_and_products_are_numpys(case: tuple[bytes, list[Any]], agree: Call
     agree(*case)
 
 
+def test_a_softmax_of_a_negative_factor_exceeds_floats_where_numpys_does(agree: Callable[..., None]) -> None:
+    x = np.array([[0, 300, -300], [1, 2, 3], [-np.inf, 0, 1]], np.float32)
+    agree(one_op_model("SOFTMAX", [Spec("float32", x.shape)], [Spec("float32", x.shape)], SoftmaxOptions(beta=-1.0)), [x])
+
+
 @pytest.mark.parametrize("kind", ["float32", "int8", "int16", "uint8", "int32", "int64"])
 def test_sums_are_compiled(kind: str) -> None:
     scales: Any = [([0.5], [0]), ([0.25], [0])] if kind in ("int8", "int16", "uint8") else [(), ()]

@@ -26,6 +26,7 @@ from plugins.lm.tests.makers import (
     task,
 )
 
+from oplet import ModelBuilder
 from oplet.errors import LimitError, ModelError
 from oplet_lm import Bundle, LanguageModel, Sampling
 from oplet_lm.metadata import Affixes, StateBuffer, read_executor_metadata, read_metadata
@@ -104,6 +105,26 @@ def twice() -> bytes:
     return bytes(data)
 
 
+def crowded() -> bytes:
+    """A zip archive whose table of contents has forty thousand files."""
+    table = (b"PK\x01\x02" + bytes(24) + struct.pack("<HHH", 1, 0, 0) + bytes(12) + b"a") * 40_000
+    return b"PK\x03\x04" + bytes(26) + table + struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 40_000, 40_000, len(table), 30, 0)
+
+
+def vast() -> bytes:
+    """A small model whose two caches would have ten gigabytes each."""
+    builder = ModelBuilder()
+    graph = builder.add_subgraph("decode")
+    inputs = {name: graph.add_tensor(name, "int32", [1]) for name in ("tokens", "input_pos")}
+    old, new = ({name: graph.add_tensor(name, "float32", [1, 4096, 610_352]) for name in ("k", "v")} for _ in range(2))
+    for name, index in old.items():
+        graph.add_operator("ABS", [index], [new[name]])
+    graph.set_inputs(*inputs.values(), *old.values())
+    graph.set_outputs(*new.values())
+    builder.add_signature("decode", {**inputs, **old}, new, graph)
+    return litertlm([(HUGGINGFACE, {}, packed(characters())), (MODEL, DECODER, builder.to_bytes())])
+
+
 def encrypted() -> bytes:
     """A zip archive whose file is said to be encrypted."""
     data = bytearray(task({"TF_LITE_A": b"x"}))
@@ -151,6 +172,8 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a bomb": (lambda: task({"TF_LITE_PREFILL_DECODE": bytes(50 << 20)}, zipfile.ZIP_DEFLATED), "has 'TF_LITE_PREFILL_DECODE' compressed"),
     "more files than anybody has": (lambda: task({str(n): b"" for n in range(300)}), "has 300 files; 256 are read at most"),
     "two files in one place": (twice, "its section TFLiteModel tf_lite_[ab], .* overlaps what lies before"),
+    "a table of contents of megabytes": (crowded, "its table of contents has more than 1048576 bytes"),
+    "caches beyond all limits": (vast, "'k, v' would take 20000014336 bytes"),
     "an encrypted file": (encrypted, "has 'TF_LITE_A' compressed or encrypted"),
     "neither format": (lambda: b"hello, this is no bundle", "is neither a .litertlm nor a .task file"),
 }  # fmt: skip

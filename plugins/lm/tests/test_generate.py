@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import json
 import sys
+import tempfile
 import tracemalloc
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import zip_longest
 from pathlib import Path
@@ -20,6 +24,7 @@ from plugins.lm.tests.makers import (
     SENTENCEPIECE,
     SHARED_MODELS,
     Little,
+    Piece,
     characters,
     field,
     litertlm,
@@ -346,6 +351,12 @@ def test_a_temperature_draws_where_the_bundle_says_nothing_of_sampling(tmp_path:
     assert model.generate("a", max_tokens=20, temperature=3.0, top_k=1).tokens == greedy
 
 
+def test_a_bundle_may_have_a_negative_seed(tmp_path: Path) -> None:
+    sampler = field(1, 2) + field(3, 1.0) + field(4, 1.5) + field(5, (1 << 64) - 1)
+    model = LanguageModel(Little().save(tmp_path, metadata(sampler=sampler)))
+    assert model.generate("a", max_tokens=20) == model.generate("a", max_tokens=20, seed=1)
+
+
 def test_suppressed_tokens_are_never_chosen(tmp_path: Path) -> None:
     little = Little()
     first = little.greedy([97], 1)[0]
@@ -392,6 +403,58 @@ def test_a_sentencepiece_tokenizer_streams_what_it_decodes(tmp_path: Path) -> No
         told = [stream.add([token]) for token in tokens]
         assert "".join(told) + stream.add([], last=True) == model.tokenizer.decode(tokens)
         assert not any(piece.endswith("\ufffd") for piece in told)
+
+
+def growing(**steps: Any) -> Piece:
+    """A tokenizer of Hugging Face's with further steps."""
+    return HUGGINGFACE, {}, packed(json.dumps({**json.loads(characters()), **steps}).encode())
+
+
+def ruled(rule: str) -> Piece:
+    """A tokenizer of SentencePiece's that replaces x by a text."""
+    import sentencepiece
+
+    model = io.BytesIO()
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules:
+        rules.write("78\t" + " ".join(f"{ord(c):x}" for c in rule) + "\n")
+        rules.flush()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(["the cat sat"] * 20), model_writer=model, vocab_size=300, byte_fallback=True, hard_vocab_limit=False,
+            minloglevel=2, num_threads=1, normalization_rule_tsv=rules.name,
+        )  # fmt: skip
+    return SENTENCEPIECE, {}, model.getvalue()
+
+
+TENFOLD = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 10}
+GROWING: dict[str, Callable[[], Piece]] = {
+    "replaced again and again": lambda: growing(normalizer={"type": "Sequence", "normalizers": [TENFOLD] * 12}),
+    "decoded again and again": lambda: growing(decoder={"type": "Sequence", "decoders": [TENFOLD] * 12}),
+    "prepended": lambda: growing(normalizer={"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "b" * 1000}] * 3}),
+    "bytes of bytes": lambda: growing(
+        pre_tokenizer={"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}] * 20}
+    ),
+    "a long rule": lambda: ruled("y" * 20_000),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GROWING)
+def test_a_tokenizer_that_may_make_gigabytes_of_a_text_is_refused_before_it_does(case: str, tmp_path: Path) -> None:
+    model = LanguageModel(Little().save(tmp_path, tokenizer=GROWING[case]()))
+    with pytest.raises(LimitError, match=r"The tokenizer may make \d+ characters of \d+; 33554432 are taken at most"):
+        model.generate("x" * 2000, max_tokens=3)
+
+
+def test_a_tokenizer_neither_cuts_nor_pads_nor_repeats_a_text(tmp_path: Path) -> None:
+    padding = {"strategy": {"Fixed": 1 << 40}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0, "pad_token": "a"}  # fmt: skip
+    cut = {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}
+    repeated = {
+        "type": "TemplateProcessing",
+        "single": [{"Sequence": {"id": "A", "type_id": 0}}] * 9,
+        "pair": [],
+        "special_tokens": {},
+    }
+    tokenizer = growing(padding=padding, truncation=cut, post_processor=repeated)
+    assert LanguageModel(Little().save(tmp_path, tokenizer=tokenizer)).encode("abcd") == [*b"abcd"]
 
 
 def test_a_bundle_without_what_is_needed_says_what_it_has(tmp_path: Path) -> None:

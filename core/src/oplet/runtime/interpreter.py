@@ -281,7 +281,10 @@ class Interpreter(Variables, Descriptions):
         runtime = self._runtime
         runtime.views.ensure_none()
         try:
-            shape = tuple(int(dim) for dim in np.asarray(tensor_size).reshape(-1))
+            dims = np.asarray(tensor_size)
+            if dims.ndim != 1:
+                raise ValueError(f"Shape should be 1D instead of {dims.ndim}")
+            shape = tuple(int(dim) for dim in dims)
         except (TypeError, ValueError, OverflowError) as error:
             raise TensorError(
                 f"Cannot resize tensor {input_index} to {tensor_size!r}, which is no shape: {text_of(error)}."

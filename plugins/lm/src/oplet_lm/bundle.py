@@ -19,6 +19,7 @@ from oplet.schema.table import Field, Table, string, table, tables, uint64, unio
 from oplet.texts import plain
 from oplet.toolkit import map_file
 from oplet_lm.metadata import ExecutorMetadata, Metadata, read_executor_metadata, read_metadata
+from oplet_tools.metadata.attached_files import ArchiveView
 
 __all__ = ["DECODER", "EMBEDDER", "PER_LAYER_EMBEDDER", "Bundle", "Section"]
 
@@ -219,7 +220,7 @@ def _of_litertlm(view: memoryview, path: str) -> tuple[str, int, list[Section]]:
 def _of_task(view: memoryview, path: str) -> list[Section]:
     """Return the files of a `.task` bundle as sections; models have their file's name, in small letters, as `model_type`."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(ArchiveView(view)) as archive:
             entries = [each for each in archive.infolist() if each.filename.rpartition("/")[2]]
     except (zipfile.BadZipFile, ValueError, OverflowError, NotImplementedError, struct.error, OSError) as error:
         raise ModelError(f"'{path}' is a damaged zip archive: {error}.") from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from oplet import Interpreter
+from oplet import Interpreter, Limits
 from oplet.errors import LimitError, ModelError
 from oplet.toolkit import SubgraphRunner
 from oplet_lm.bundle import DECODER, EMBEDDER, PER_LAYER_EMBEDDER
@@ -44,8 +44,8 @@ _PREFILL, _DECODE = re.compile(r"prefill(_\d+)?(_cache_(\d+))?"), re.compile(r"d
 _USUAL_CONTEXT, _MOST_CONTEXT, _LONGEST_PREFILL = 2048, 1 << 20, 512
 #: A prefill of this many times the tokens that are left takes longer than to decode them.
 _TOO_LONG = 16
-#: The most bytes of a cache, and the kind of states in LiteRT-LM's executor_metadata.proto that linear attention has.
-_MOST_BYTES, _LINEAR_ATTENTION = 1 << 36, 5
+#: The most bytes of all caches, which are tensors of the model, and the kind of states in executor_metadata.proto that linear attention has.
+_MOST_BYTES, _LINEAR_ATTENTION = Limits().max_arena_bytes or 0, 5
 
 
 class Executor:
@@ -77,12 +77,16 @@ class Executor:
         held = {name: shapes[name] for name in self._states(decode)}
         self.context = _context(shapes, held, metadata.most_tokens, {s.decode_input: s.axis for s in states})
         self._cache_value = metadata.cache_value
-        self._arrays: dict[str, Array] = {}
-        for name, shape in held.items():
-            sizes, dtype = [self.context if size < 0 else size for size in shape], inputs[name]["dtype"]
-            if np.prod(sizes, dtype=np.float64) * np.dtype(dtype).itemsize > _MOST_BYTES:
-                raise LimitError(f"The cache '{name}' would have the shape {sizes}.")
-            self._arrays[name] = np.full(sizes, self._cache_value, dtype)
+        sizes = {name: [self.context if size < 0 else size for size in shape] for name, shape in held.items()}
+        taken = [np.prod(each, dtype=np.float64) * np.dtype(inputs[name]["dtype"]).itemsize for name, each in sizes.items()]
+        if sum(taken) > _MOST_BYTES:
+            raise LimitError(
+                f"The caches '{', '.join(held)}' would take {sum(taken):.0f} bytes; a model's tensors may take {_MOST_BYTES}."
+            )
+        # Zeros take no memory before a step writes something else there.
+        self._arrays = {name: np.zeros(each, inputs[name]["dtype"]) for name, each in sizes.items()}
+        #: Whether the caches have their first value, and nothing else was written there.
+        self._are_new = not self._cache_value
         self._decode = self._step(decode, 1)
         #: Prefills by their lengths, 0 for any length, and what runs them, made when they are first used.
         self._prefills: dict[int, str] = {}
@@ -107,7 +111,7 @@ class Executor:
         kept = 0 if anew else [*(mine == its for mine, its in zip(self.tokens, tokens[:-1])), False].index(False)
         if not kept or (self._recurrent and kept < len(self.tokens)):
             kept = 0
-            for array in self._arrays.values():
+            for array in () if self._are_new else self._arrays.values():
                 array[...] = self._cache_value
         del self.tokens[kept:]
         while left := len(tokens) - 1 - len(self.tokens):
@@ -129,7 +133,7 @@ class Executor:
 
     def _run(self, step: Step, tokens: Sequence[int]) -> None:
         """Process tokens; where the run is interrupted, the caches hold nothing that may be used."""
-        held, self.tokens = self.tokens, []
+        held, self.tokens, self._are_new = self.tokens, [], False
         step.run(tokens, len(held))
         held += tokens
         self.tokens = held

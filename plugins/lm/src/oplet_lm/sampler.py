@@ -25,7 +25,7 @@ class Sampler:
 
     def __init__(self, sampling: Sampling, suppressed: tuple[int, ...] = ()) -> None:
         self._sampling = sampling
-        self._random = np.random.default_rng(sampling.seed)
+        self._random = np.random.default_rng(None if sampling.seed is None else abs(sampling.seed))
         self._suppressed = np.array([token for token in suppressed if token >= 0], np.intp)
         self._greedy = sampling.top_k == 1 or sampling.top_p <= 0 or sampling.temperature <= 0
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
+from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import LimitError, ModelError, text_of
+from oplet.schema.protobuf import fields, spans
 
 if TYPE_CHECKING:
     from oplet_lm.bundle import Bundle
 
 __all__ = ["TextStream", "Tokenizer"]
 
-#: The longest text to encode, in characters.
-_LONGEST = 16 << 20
+#: The most characters that a text may become while it is encoded or decoded, as reckoned beforehand.
+_LONGEST = 32 << 20
+#: What steps of Hugging Face's tokenizers put into texts; fields of SentencePiece's ModelProto: normalizers, and their maps of characters.
+_PUT, _NORMALIZERS, _MAP = ("content", "prepend", "replacement", "prefix", "suffix"), (3, 5), 2
 
 
 class Tokenizer:
@@ -31,6 +38,7 @@ class Tokenizer:
                 made = sentencepiece.SentencePieceProcessor(model_proto=data)
                 self._size: int = made.get_piece_size()
                 self._encode, self._decode = made.encode, made.decode
+                self._piece, self._growth = made.id_to_piece, _sentencepiece_growth(data)
             else:
                 import tokenizers
 
@@ -39,19 +47,31 @@ class Tokenizer:
                 # Special tokens in a text are recognized, and none are added or left out.
                 self._encode = lambda text: made.encode(text, add_special_tokens=False).ids
                 self._decode = partial(made.decode, skip_special_tokens=False)
+                made.no_truncation()
+                made.no_padding()
+                made.post_processor = None  # which could repeat tokens
+                steps = filter(None, (made.normalizer, made.pre_tokenizer, made.decoder))
+                self._piece, self._growth = made.id_to_token, _growth([json.loads(each.__getstate__()) for each in steps])
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text; a text that is too long is a `LimitError`."""
-        if len(text) > _LONGEST:
-            raise LimitError(f"The text has {len(text)} characters; {_LONGEST} are taken at most.")
+        self._ensure_short(len(text))
         with _failing("The tokenizer cannot encode a text"):
             text.encode()  # refuses half a surrogate pair, and says where it is
             return list(self._encode(text))
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Return the text of token ids; unknown ids are skipped."""
+        """Return the text of token ids; unknown ids are skipped. A text that is too long is a `LimitError`."""
+        known = [token for token in tokens if 0 <= token < self._size]
+        self._ensure_short(sum(len(self._piece(token) or "") for token in known))
         with _failing("The tokenizer cannot decode tokens"):
-            return str(self._decode([token for token in tokens if 0 <= token < self._size]))
+            return str(self._decode(known))
+
+    def _ensure_short(self, length: int) -> None:
+        if length * self._growth > _LONGEST:
+            raise LimitError(
+                f"The tokenizer may make {length * self._growth} characters of {length}; {_LONGEST} are taken at most."
+            )
 
 
 class TextStream:
@@ -72,6 +92,32 @@ class TextStream:
             return ""
         self._tokens, self._told = self._tokens[self._told :], len(self._tokens) - self._told
         return whole[len(before) :]
+
+
+def _growth(step: Any) -> int:
+    """Return how many characters a step of a Hugging Face tokenizer, as JSON, makes of one at most."""
+    if not isinstance(step, dict):
+        return math.prod(map(_growth, step)) if isinstance(step, list) else 1
+    put = sum(len(step[name]) for name in _PUT if isinstance(step.get(name), str))
+    put += _longest_entry(b64decode(step.get("precompiled_charsmap") or ""))
+    # Other steps make more of a text once, however often they stand there.
+    return (4 if step.get("type") == "ByteLevel" else put + 1) * math.prod(map(_growth, step.values()))
+
+
+def _sentencepiece_growth(data: bytes) -> int:
+    """Return how many bytes the normalizers of a SentencePiece model make of a character at most."""
+    at = 0
+    while data[at : at + 1] == b"\x0a" and data[at + 1] < 128:  # short pieces, which are most of a model
+        at += 2 + data[at + 1]
+    normalizers = (fields(data[begin:end]) for number, _, begin, end in spans(data, at) if number in _NORMALIZERS)
+    maps = (value for each in normalizers for number, value in each if number == _MAP and isinstance(value, bytes))
+    return 1 + max(map(_longest_entry, maps), default=0)
+
+
+def _longest_entry(charsmap: bytes) -> int:
+    """Return the longest text, in bytes, that SentencePiece's precompiled map of characters puts in the place of one."""
+    first = 4 + int.from_bytes(charsmap[:4], "little")  # behind a tree of the texts that are replaced
+    return max((len(found[0]) for found in re.finditer(rb"[^\0]+", charsmap[first:])), default=0)
 
 
 @contextmanager

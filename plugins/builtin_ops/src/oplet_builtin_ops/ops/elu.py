@@ -23,21 +23,18 @@ def prepare(context: Context, node: Node) -> None:
     source, output = prepare_elementwise(context, node, *TYPES)
     if source.type == TensorType.INT8:
         node.prepared = node.cached("table", (), lambda: function_table(source, output, _elu))
-    else:
-        context.add_temporary(node, source.shape)
 
 
 def bind(context: Context, node: Node) -> Thunk:
     source, output = node.inputs[0].data, node.outputs[0].data
     if node.inputs[0].type == TensorType.INT8:
         return bind_table(node)
-    positive, zero = node.temporaries[0].data, np.zeros((), np.float32)
+    zero = np.zeros((), np.float32)
 
     def run() -> None:
-        np.maximum(source, zero, out=positive)
         np.minimum(source, zero, out=output)
         np.expm1(output, output)
-        np.add(output, positive, output)
+        np.maximum(source, output, out=output)  # exp(x) - 1 is never below x
 
     return run
 

@@ -32,8 +32,9 @@ def _hard_swish(value):  # type: ignore[no-untyped-def]
 
 @_inlined
 def _clamped(value, low, high):  # type: ignore[no-untyped-def]
-    value = value if value > low or value != value else low
-    return value if value < high or value != value else high
+    # Both comparisons are false for NaN, which is kept, and so is -0.0.
+    value = low if value < low else value
+    return high if value > high else value
 
 
 @kernel("void(f4[::1], f4[::1])")
@@ -52,9 +53,7 @@ def HARD_SWISH_OVER(out):  # type: ignore[no-untyped-def]
 
 @kernel("void(f4[::1], f4[::1], f4, f4)")
 def CLAMP(x, out, low, high):  # type: ignore[no-untyped-def]
-    """Compute out = min(max(x, low), high) element by element; NaN stays NaN, and a zero takes the sign of a bound that is 0, as
-    in numpy.
-    """
+    """Compute out = min(max(x, low), high) element by element; NaN stays NaN, and -0.0 stays -0.0."""
     for i in range(out.size):
         out[i] = _clamped(x[i], low, high)
 

@@ -21,6 +21,8 @@ def plan(context: Context, node: Node) -> Bind:
     columns = source.shape[-1]
     if source.type == TensorType.FLOAT32:
         beta = node.options(SoftmaxOptions).beta
+        if beta < 0:
+            decline("its exponentials may exceed floats, where the kernel's end.")
         return plan_flat(context, SOFTMAX, (source, output), columns, beta, columns=columns, worth=WORTH_VALUES // 4)
     from oplet_builtin_ops.arithmetic.quantized_softmax import Softmax8, Softmax16  # here, as those of floats need no tables
 

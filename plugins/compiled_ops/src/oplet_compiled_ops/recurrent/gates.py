@@ -24,12 +24,12 @@ _contracting: Callable[..., Any] = inlined(error_model="numpy", fastmath={"contr
 
 @_contracting
 def tanh(x):  # type: ignore[no-untyped-def]
-    """Compute tanh(x); NaN stays NaN."""
+    """Compute tanh(x); NaN stays NaN, and -0.0 stays -0.0."""
     size = abs(x)
     square = x * x
-    near = x + x * square * ((((_T4 * square + _T3) * square + _T2) * square + _T1) * square + _T0)
+    near = size + size * square * ((((_T4 * square + _T3) * square + _T2) * square + _T1) * square + _T0)
     far = _ONE - _TWO / (exp(size + size) + _ONE)
-    return near if size < _SMALL else (-far if x < _ZERO else far)
+    return np.copysign(near if size < _SMALL else far, x)
 
 
 @_inlined

@@ -17,7 +17,7 @@ from oplet.texts import shown
 if TYPE_CHECKING:
     from zipfile import ZipFile
 
-__all__ = ["MOST_BYTES", "AttachedFile", "attached_file", "attached_files"]
+__all__ = ["MOST_BYTES", "ArchiveView", "AttachedFile", "attached_file", "attached_files"]
 
 #: The largest attached file that is read, in bytes, unpacked.
 MOST_BYTES = 8 << 20
@@ -91,14 +91,14 @@ def _archive(model: Model, what: str) -> Iterator[ZipFile | None]:
     try:
         import zipfile  # imported late: few models have metadata
 
-        with zipfile.ZipFile(_View(data)) as archive:
+        with zipfile.ZipFile(ArchiveView(data)) as archive:
             yield archive
     except Exception as error:  # zipfile raises many kinds of errors on damaged files
         why = "there is not enough memory" if isinstance(error, MemoryError) else text_of(error).rstrip(".")[:300]
         raise ModelError(f"{what} cannot be read: {why}.") from error
 
 
-class _View(io.RawIOBase):
+class ArchiveView(io.RawIOBase):
     """A read-only file over bytes in memory, for zipfile; it refuses single reads that are too large for a zip's directory."""
 
     def __init__(self, data: memoryview) -> None:
