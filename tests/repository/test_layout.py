@@ -25,6 +25,7 @@ CORE = ROOT / "core" / "src" / "oplet"
 TOWER = (
     "texts",
     "records",
+    "collector",
     "errors",
     "installed",
     "schema",

@@ -6,6 +6,7 @@ Examples:
 
 from __future__ import annotations
 
+from oplet.collector import collecting_rarely
 from oplet.companions import companion, find_companions, is_attribute
 
 #: The version of every package of this repository: their `pyproject.toml` read it here when they are built.
@@ -69,6 +70,7 @@ _HOMES = {
 __all__ = [*_HOMES, "__version__"]
 
 
+@collecting_rarely
 def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     import importlib
