@@ -7,7 +7,6 @@ inside of each operator, and rounds the outputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from functools import partial
 from typing import Any
 
@@ -82,6 +81,8 @@ class _Widened:
         self.constants = _constants(node)
         table = node.raw_options
         if options and table is not None:
+            from copy import copy
+
             table = copy(table)
             for name, value in options.items():
                 setattr(table, name, value)
