@@ -81,11 +81,7 @@ class _Widened:
         self.constants = _constants(node)
         table = node.raw_options
         if options and table is not None:
-            from copy import copy
-
-            table = copy(table)
-            for name, value in options.items():
-                setattr(table, name, value)
+            table = type(table)(**{**vars(table), **options})
         self.inner = Node(
             node.index, node.op, node.op_name, node.version, node.inputs, node.outputs, table,
             intermediates=node.intermediates, custom_options=node.custom_options, registration=node.registration,

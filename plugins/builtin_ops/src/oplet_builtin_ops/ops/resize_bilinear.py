@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.shapes import defer_or_run
 from oplet.schema.options import ResizeBilinearOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
+from oplet_builtin_ops.layers.program import Call, convert, run_calls, run_program
 from oplet_builtin_ops.shaping.interpolation import (
     CALL_BYTES,
     Neighbours,
@@ -30,9 +31,6 @@ from oplet_builtin_ops.shaping.interpolation import (
     mend,
 )
 from oplet_builtin_ops.shaping.resize import prepare_resize, resized_shapes
-
-if TYPE_CHECKING:
-    from oplet_builtin_ops.layers.program import Call
 
 _TYPES = (TensorType.FLOAT32, TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 
@@ -104,8 +102,6 @@ def _arrays(node: Node) -> Sequence[Array]:
 
 
 def _bind_integer(node: Node) -> Thunk:
-    from oplet_builtin_ops.layers.program import convert, run_program
-
     source, output = node.inputs[0].data, node.outputs[0].data
     down, across = _neighbours(node)
     between, values, sums, halves = _arrays(node)
@@ -123,8 +119,6 @@ def _bind_integer(node: Node) -> Thunk:
 
 
 def _bind_uint8(node: Node) -> Thunk:
-    from oplet_builtin_ops.layers.program import convert, run_program
-
     source, output = node.inputs[0].data, node.outputs[0].data
     half = np.array(0.5, np.float32)
     if arrays := _arrays(node):
@@ -151,8 +145,6 @@ def _bind_uint8(node: Node) -> Thunk:
 
 
 def _bind(node: Node) -> Thunk:
-    from oplet_builtin_ops.layers.program import run_calls, run_program
-
     source = node.inputs[0]
     if not node.outputs[0].size:  # its other dimensions may be of any size
         return run_calls([])

@@ -13,15 +13,12 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, wraps
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from oplet.kernels.arrays import Array, Shape
 from oplet.records import Row
-
-if TYPE_CHECKING:
-    from oplet_builtin_ops.layers.program import Call
+from oplet_builtin_ops.layers.program import Call
 
 __all__ = ["CALL_BYTES", "Neighbours", "between_shape", "float_neighbours", "integer_neighbours", "interpolate", "mend"]
 
