@@ -6,7 +6,6 @@ Examples:
 
 from __future__ import annotations
 
-from oplet.collector import collecting_rarely
 from oplet.companions import companion, find_companions, is_attribute
 
 #: The version of every package of this repository: their `pyproject.toml` read it here when they are built.
@@ -70,13 +69,14 @@ _HOMES = {
 __all__ = [*_HOMES, "__version__"]
 
 
-@collecting_rarely
 def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     import importlib
 
     if home is not None:
-        value = getattr(importlib.import_module(home), name)
+        from oplet.collector import collecting_rarely
+
+        value = getattr(collecting_rarely(importlib.import_module)(home), name)
     else:
         if not name.isidentifier() or name.startswith("_"):
             raise AttributeError(f"module 'oplet' has no attribute {name!r}")
