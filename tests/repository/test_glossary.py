@@ -21,7 +21,7 @@ COMMON = frozenset(
         "[a-z]+",
         """
         access accounting activations allocation appending applied arguments async asynchronous atomic attributes axes blas broadcasting buffer
-        builder builders cache calls checks commands context control data decode decoder delegations dependencies describe descriptions
+        builder builders cache calls checks collector commands context control data decode decoder delegations dependencies describe descriptions
         details dispatch encode enums errors explain external facade files fixed flexbuffers folder graph handles hookimpl hookspecs
         initialization inlined install installed interpreter known limits load loaded loading main mapping math merged model naming numpy
         op operands operator options packages packing paths point processes profiler protobuf quantization reachability reading registry

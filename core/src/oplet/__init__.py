@@ -74,7 +74,9 @@ def __getattr__(name: str) -> object:
     import importlib
 
     if home is not None:
-        value = getattr(importlib.import_module(home), name)
+        from oplet.collector import collecting_rarely
+
+        value = getattr(collecting_rarely(importlib.import_module)(home), name)
     else:
         if not name.isidentifier() or name.startswith("_"):
             raise AttributeError(f"module 'oplet' has no attribute {name!r}")

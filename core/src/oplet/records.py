@@ -65,14 +65,12 @@ class Record:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         names, state = self.__match_args__, self.__dict__
-        state.update(self._defaults)
+        if len(values) != len(names) or named:
+            state.update(self._defaults, **named)
+            placed = names[: len(values)]
+            if len(values) > len(names) or {*state, *placed} != {*names} or not named.keys().isdisjoint(placed):
+                raise TypeError(f"{type(self).__name__} takes each of {', '.join(names)} once.")
         state.update(zip(names, values))
-        state.update(named)
-        is_one_each = len(values) == len(names) and not named
-        if not is_one_each and (
-            len(values) > len(names) or state.keys() != {*names} or not named.keys().isdisjoint(names[: len(values)])
-        ):
-            raise TypeError(f"{type(self).__name__} takes each of {', '.join(names)} once.")
         self.__post_init__()
 
     def __post_init__(self) -> None:

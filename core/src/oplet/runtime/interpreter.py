@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from oplet.collector import collecting_rarely
 from oplet.errors import StateError, TensorError, text_of
 from oplet.runtime.delegation.applied import AppliedDelegates
 from oplet.runtime.describe.descriptions import Descriptions, only_signature
@@ -83,6 +84,7 @@ class Interpreter(Variables, Descriptions):
         >>> interpreter.get_tensor(interpreter.get_output_details()[0]["index"])  # doctest: +SKIP
     """
 
+    @collecting_rarely
     def __init__(
         self,
         model_path: str | os.PathLike[str] | None = None,

@@ -1,6 +1,6 @@
 """Options tables of the built-in operators: the members of the union BuiltinOptions, in its order.
 
-`since` names the op version that introduced a field; files written before it read the default.
+`since` names the op version that introduced a field; files written before it read the default. Half of the tables have no fields.
 """
 
 from __future__ import annotations
@@ -151,8 +151,7 @@ class MulOptions(Table):
     fused_activation_function: ActivationFunctionType = enum(0, ActivationFunctionType)
 
 
-class PadOptions(Table):
-    """Options of PAD: a table without fields."""
+class PadOptions(Table): ...
 
 
 class GatherOptions(Table):
@@ -160,16 +159,13 @@ class GatherOptions(Table):
     batch_dims: int = int32(1, 0, since=5)
 
 
-class BatchToSpaceNDOptions(Table):
-    """Options of BATCH_TO_SPACE_ND: a table without fields."""
+class BatchToSpaceNDOptions(Table): ...
 
 
-class SpaceToBatchNDOptions(Table):
-    """Options of SPACE_TO_BATCH_ND: a table without fields."""
+class SpaceToBatchNDOptions(Table): ...
 
 
-class TransposeOptions(Table):
-    """Options of TRANSPOSE: a table without fields."""
+class TransposeOptions(Table): ...
 
 
 class ReducerOptions(Table):
@@ -204,20 +200,17 @@ class StridedSliceOptions(Table):
     offset: bool = boolean(5, since=8)
 
 
-class ExpOptions(Table):
-    """Options of EXP: a table without fields."""
+class ExpOptions(Table): ...
 
 
-class TopKV2Options(Table):
-    """Options of TOPK_V2: a table without fields."""
+class TopKV2Options(Table): ...
 
 
 class SplitOptions(Table):
     num_splits: int = int32(0)
 
 
-class LogSoftmaxOptions(Table):
-    """Options of LOG_SOFTMAX: a table without fields."""
+class LogSoftmaxOptions(Table): ...
 
 
 class CastOptions(Table):
@@ -225,48 +218,38 @@ class CastOptions(Table):
     out_data_type: TensorType = enum(1, TensorType)
 
 
-class DequantizeOptions(Table):
-    """Options of DEQUANTIZE: a table without fields."""
+class DequantizeOptions(Table): ...
 
 
-class MaximumMinimumOptions(Table):
-    """Options of MAXIMUM and MINIMUM: a table without fields."""
+class MaximumMinimumOptions(Table): ...
 
 
 class ArgMaxOptions(Table):
     output_type: TensorType = enum(0, TensorType)
 
 
-class LessOptions(Table):
-    """Options of LESS: a table without fields."""
+class LessOptions(Table): ...
 
 
-class NegOptions(Table):
-    """Options of NEG: a table without fields."""
+class NegOptions(Table): ...
 
 
-class PadV2Options(Table):
-    """Options of PADV2: a table without fields."""
+class PadV2Options(Table): ...
 
 
-class GreaterOptions(Table):
-    """Options of GREATER: a table without fields."""
+class GreaterOptions(Table): ...
 
 
-class GreaterEqualOptions(Table):
-    """Options of GREATER_EQUAL: a table without fields."""
+class GreaterEqualOptions(Table): ...
 
 
-class LessEqualOptions(Table):
-    """Options of LESS_EQUAL: a table without fields."""
+class LessEqualOptions(Table): ...
 
 
-class SelectOptions(Table):
-    """Options of SELECT: a table without fields."""
+class SelectOptions(Table): ...
 
 
-class SliceOptions(Table):
-    """Options of SLICE: a table without fields."""
+class SliceOptions(Table): ...
 
 
 class TransposeConvOptions(Table):
@@ -281,28 +264,23 @@ class SparseToDenseOptions(Table):
     validate_indices: bool = boolean(0)
 
 
-class TileOptions(Table):
-    """Options of TILE: a table without fields."""
+class TileOptions(Table): ...
 
 
-class ExpandDimsOptions(Table):
-    """Options of EXPAND_DIMS: a table without fields."""
+class ExpandDimsOptions(Table): ...
 
 
-class EqualOptions(Table):
-    """Options of EQUAL: a table without fields."""
+class EqualOptions(Table): ...
 
 
-class NotEqualOptions(Table):
-    """Options of NOT_EQUAL: a table without fields."""
+class NotEqualOptions(Table): ...
 
 
 class ShapeOptions(Table):
     out_type: TensorType = enum(0, TensorType)
 
 
-class PowOptions(Table):
-    """Options of POW: a table without fields."""
+class PowOptions(Table): ...
 
 
 class ArgMinOptions(Table):
@@ -321,20 +299,17 @@ class PackOptions(Table):
     axis: int = int32(1)
 
 
-class LogicalOrOptions(Table):
-    """Options of LOGICAL_OR: a table without fields."""
+class LogicalOrOptions(Table): ...
 
 
 class OneHotOptions(Table):
     axis: int = int32(0)
 
 
-class LogicalAndOptions(Table):
-    """Options of LOGICAL_AND: a table without fields."""
+class LogicalAndOptions(Table): ...
 
 
-class LogicalNotOptions(Table):
-    """Options of LOGICAL_NOT: a table without fields."""
+class LogicalNotOptions(Table): ...
 
 
 class UnpackOptions(Table):
@@ -342,20 +317,16 @@ class UnpackOptions(Table):
     axis: int = int32(1)
 
 
-class FloorDivOptions(Table):
-    """Options of FLOOR_DIV: a table without fields."""
+class FloorDivOptions(Table): ...
 
 
-class SquareOptions(Table):
-    """Options of SQUARE: a table without fields."""
+class SquareOptions(Table): ...
 
 
-class ZerosLikeOptions(Table):
-    """Options of ZEROS_LIKE: a table without fields."""
+class ZerosLikeOptions(Table): ...
 
 
-class FillOptions(Table):
-    """Options of FILL: a table without fields."""
+class FillOptions(Table): ...
 
 
 class BidirectionalSequenceLSTMOptions(Table):
@@ -383,12 +354,10 @@ class UnidirectionalSequenceLSTMOptions(Table):
     diagonal_recurrent_tensors: bool = boolean(5, since=4)
 
 
-class FloorModOptions(Table):
-    """Options of FLOOR_MOD: a table without fields."""
+class FloorModOptions(Table): ...
 
 
-class RangeOptions(Table):
-    """Options of RANGE: a table without fields."""
+class RangeOptions(Table): ...
 
 
 class ResizeNearestNeighborOptions(Table):
@@ -400,16 +369,14 @@ class LeakyReluOptions(Table):
     alpha: float = float32(0)
 
 
-class SquaredDifferenceOptions(Table):
-    """Options of SQUARED_DIFFERENCE: a table without fields."""
+class SquaredDifferenceOptions(Table): ...
 
 
 class MirrorPadOptions(Table):
     mode: MirrorPadMode = enum(0, MirrorPadMode)
 
 
-class AbsOptions(Table):
-    """Options of ABS: a table without fields."""
+class AbsOptions(Table): ...
 
 
 class SplitVOptions(Table):
@@ -420,28 +387,22 @@ class UniqueOptions(Table):
     idx_out_type: TensorType = enum(0, TensorType, TensorType.INT32)
 
 
-class ReverseV2Options(Table):
-    """Options of REVERSE_V2: a table without fields."""
+class ReverseV2Options(Table): ...
 
 
-class AddNOptions(Table):
-    """Options of ADD_N: a table without fields."""
+class AddNOptions(Table): ...
 
 
-class GatherNdOptions(Table):
-    """Options of GATHER_ND: a table without fields."""
+class GatherNdOptions(Table): ...
 
 
-class CosOptions(Table):
-    """Options of COS: a table without fields."""
+class CosOptions(Table): ...
 
 
-class WhereOptions(Table):
-    """Options of WHERE: a table without fields."""
+class WhereOptions(Table): ...
 
 
-class RankOptions(Table):
-    """Options of RANK: a table without fields."""
+class RankOptions(Table): ...
 
 
 class ReverseSequenceOptions(Table):
@@ -449,20 +410,16 @@ class ReverseSequenceOptions(Table):
     batch_dim: int = int32(1, 0)
 
 
-class MatrixDiagOptions(Table):
-    """Options of MATRIX_DIAG: a table without fields."""
+class MatrixDiagOptions(Table): ...
 
 
-class QuantizeOptions(Table):
-    """Options of QUANTIZE: a table without fields."""
+class QuantizeOptions(Table): ...
 
 
-class MatrixSetDiagOptions(Table):
-    """Options of MATRIX_SET_DIAG: a table without fields."""
+class MatrixSetDiagOptions(Table): ...
 
 
-class HardSwishOptions(Table):
-    """Options of HARD_SWISH: a table without fields."""
+class HardSwishOptions(Table): ...
 
 
 class IfOptions(Table):
@@ -479,28 +436,22 @@ class DepthToSpaceOptions(Table):
     block_size: int = int32(0)
 
 
-class NonMaxSuppressionV4Options(Table):
-    """Options of NON_MAX_SUPPRESSION_V4: a table without fields."""
+class NonMaxSuppressionV4Options(Table): ...
 
 
-class NonMaxSuppressionV5Options(Table):
-    """Options of NON_MAX_SUPPRESSION_V5: a table without fields."""
+class NonMaxSuppressionV5Options(Table): ...
 
 
-class ScatterNdOptions(Table):
-    """Options of SCATTER_ND: a table without fields."""
+class ScatterNdOptions(Table): ...
 
 
-class SelectV2Options(Table):
-    """Options of SELECT_V2: a table without fields."""
+class SelectV2Options(Table): ...
 
 
-class DensifyOptions(Table):
-    """Options of DENSIFY: a table without fields."""
+class DensifyOptions(Table): ...
 
 
-class SegmentSumOptions(Table):
-    """Options of SEGMENT_SUM: a table without fields."""
+class SegmentSumOptions(Table): ...
 
 
 class BatchMatMulOptions(Table):
@@ -518,12 +469,10 @@ class CallOnceOptions(Table):
     init_subgraph_index: int = int32(0)
 
 
-class BroadcastToOptions(Table):
-    """Options of BROADCAST_TO: a table without fields."""
+class BroadcastToOptions(Table): ...
 
 
-class Rfft2dOptions(Table):
-    """Options of RFFT2D: a table without fields."""
+class Rfft2dOptions(Table): ...
 
 
 class Conv3DOptions(Table):
@@ -543,16 +492,13 @@ class HashtableOptions(Table):
     value_dtype: TensorType = enum(2, TensorType)
 
 
-class HashtableFindOptions(Table):
-    """Options of HASHTABLE_FIND: a table without fields."""
+class HashtableFindOptions(Table): ...
 
 
-class HashtableImportOptions(Table):
-    """Options of HASHTABLE_IMPORT: a table without fields."""
+class HashtableImportOptions(Table): ...
 
 
-class HashtableSizeOptions(Table):
-    """Options of HASHTABLE_SIZE: a table without fields."""
+class HashtableSizeOptions(Table): ...
 
 
 class VarHandleOptions(Table):
@@ -560,12 +506,10 @@ class VarHandleOptions(Table):
     shared_name: str | None = string(1)
 
 
-class ReadVariableOptions(Table):
-    """Options of READ_VARIABLE: a table without fields."""
+class ReadVariableOptions(Table): ...
 
 
-class AssignVariableOptions(Table):
-    """Options of ASSIGN_VARIABLE: a table without fields."""
+class AssignVariableOptions(Table): ...
 
 
 class RandomOptions(Table):
@@ -581,44 +525,34 @@ class GeluOptions(Table):
     approximate: bool = boolean(0)
 
 
-class DynamicUpdateSliceOptions(Table):
-    """Options of DYNAMIC_UPDATE_SLICE: a table without fields."""
+class DynamicUpdateSliceOptions(Table): ...
 
 
-class UnsortedSegmentProdOptions(Table):
-    """Options of UNSORTED_SEGMENT_PROD: a table without fields."""
+class UnsortedSegmentProdOptions(Table): ...
 
 
-class UnsortedSegmentMaxOptions(Table):
-    """Options of UNSORTED_SEGMENT_MAX: a table without fields."""
+class UnsortedSegmentMaxOptions(Table): ...
 
 
-class UnsortedSegmentMinOptions(Table):
-    """Options of UNSORTED_SEGMENT_MIN: a table without fields."""
+class UnsortedSegmentMinOptions(Table): ...
 
 
-class UnsortedSegmentSumOptions(Table):
-    """Options of UNSORTED_SEGMENT_SUM: a table without fields."""
+class UnsortedSegmentSumOptions(Table): ...
 
 
-class ATan2Options(Table):
-    """Options of ATAN2: a table without fields."""
+class ATan2Options(Table): ...
 
 
-class SignOptions(Table):
-    """Options of SIGN: a table without fields."""
+class SignOptions(Table): ...
 
 
-class BitcastOptions(Table):
-    """Options of BITCAST: a table without fields."""
+class BitcastOptions(Table): ...
 
 
-class BitwiseXorOptions(Table):
-    """Options of BITWISE_XOR: a table without fields."""
+class BitwiseXorOptions(Table): ...
 
 
-class RightShiftOptions(Table):
-    """Options of RIGHT_SHIFT: a table without fields."""
+class RightShiftOptions(Table): ...
 
 
 #: Union BuiltinOptions: table class by member number.

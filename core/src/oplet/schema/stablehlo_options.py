@@ -138,8 +138,7 @@ class StablehloTransposeOptions(Table):
     permutation: NDArray[np.int64] | None = vector(0, "int64")
 
 
-class DilateOptions(Table):
-    """Options of DILATE: a table without fields."""
+class DilateOptions(Table): ...
 
 
 class StablehloRngBitGeneratorOptions(Table):
@@ -158,8 +157,7 @@ class StableHLOCompositeOptions(Table):
     version: int = int32(4)
 
 
-class StablehloShiftLeftOptions(Table):
-    """Options of STABLEHLO_SHIFT_LEFT: a table without fields."""
+class StablehloShiftLeftOptions(Table): ...
 
 
 class StablehloCaseOptions(Table):

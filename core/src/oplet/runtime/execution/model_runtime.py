@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from oplet.collector import collecting_rarely
 from oplet.errors import LimitError, OpletError, PrepareError, StateError, TensorError, UnservedNodeError, failures, text_of
 from oplet.ops.context import EnsureError
 from oplet.runtime.memory.arrays import Views
@@ -139,6 +140,7 @@ class ModelRuntime:
                     raise
                 self._allocate_runner(subgraph_index)
 
+    @collecting_rarely
     def _allocate_runner(self, subgraph_index: int) -> None:
         with KernelNumpySettings():
             self.session.runners[subgraph_index].allocate()

@@ -94,8 +94,6 @@ def plan_arena(lifetimes: list[Lifetime]) -> ArenaPlan:
 
 def _place(requests: Sequence[_Request], limit: int) -> tuple[dict[int, int], int] | None:
     """Return each request's offset, placed in this order, and the arena's size; None as soon as that reaches `limit` bytes."""
-    from bisect import insort  # imported late: whoever takes a plan from disk plans nothing
-
     offsets: dict[int, int] = {}
     total = 0
     near: Sequence[tuple[int, int, int, int]]
@@ -120,10 +118,9 @@ def _place(requests: Sequence[_Request], limit: int) -> tuple[dict[int, int], in
             if total >= limit:
                 return None
         for stretch in range(start, stop):
-            if stretch in placed:
-                insort(placed[stretch], (offset, top, first, last))
-            else:
-                placed[stretch] = [(offset, top, first, last)]
+            rivals = placed.setdefault(stretch, [])
+            rivals.append((offset, top, first, last))
+            rivals.sort()  # as quick as bisect for what is sorted but for one, and no library to load
     return offsets, total
 
 

@@ -7,7 +7,6 @@ inside of each operator, and rounds the outputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from functools import partial
 from typing import Any
 
@@ -82,9 +81,7 @@ class _Widened:
         self.constants = _constants(node)
         table = node.raw_options
         if options and table is not None:
-            table = copy(table)
-            for name, value in options.items():
-                setattr(table, name, value)
+            table = type(table)(**{**vars(table), **options})
         self.inner = Node(
             node.index, node.op, node.op_name, node.version, node.inputs, node.outputs, table,
             intermediates=node.intermediates, custom_options=node.custom_options, registration=node.registration,

@@ -22,7 +22,6 @@ from oplet.kernels.shapes import offer_in_place
 from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import AddOptions, SubOptions
-from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, power_of_two_exponent, rescaler, rounding_shift
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
@@ -158,10 +157,14 @@ def _powers_of_two(exponents: list[Any], output: Tensor, activation: ActivationF
 @functools.lru_cache(maxsize=16)
 def _share_table(share: Share) -> NDArray[np.int32]:
     """Tabulate the rescaled summand of every int16 value, in the order of their bit patterns."""
+    from oplet_builtin_ops.arithmetic.lookup import every_value
+
     return share.of(every_value(TensorType.INT16))
 
 
 def _bind_int16(ufunc: np.ufunc, node: Node, plan: SumScaling) -> Thunk:
+    from oplet_builtin_ops.arithmetic.lookup import lookup
+
     output = node.outputs[0].data
     wide, scratch, *temporaries = (temporary.data for temporary in node.temporaries)
     parts, steps = [], []

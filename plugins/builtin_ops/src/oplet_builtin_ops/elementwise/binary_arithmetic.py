@@ -15,12 +15,12 @@ from oplet.kernels.broadcasting import broadcast_shape
 from oplet.kernels.fixed_point import clip
 from oplet.kernels.operands import ensure_operands
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
-from oplet_builtin_ops.elementwise.blocks import run_blocks
-from oplet_builtin_ops.layers.program import Call, repeated, run_program
 
+# What runs and does not prepare is imported late: compiled kernels run most nodes, in a process whose first answer somebody waits for.
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from oplet_builtin_ops.layers.program import Call
 
 __all__ = [
     "PairRule",
@@ -89,6 +89,8 @@ def long_rows(node: Node, a: Tensor, b: Tensor, output: Tensor) -> tuple[Array, 
 
 def _repeated(node: Node, small: Tensor, row: int) -> Array:
     def make() -> Array:
+        from oplet_builtin_ops.layers.program import repeated
+
         return repeated(small.data.reshape(-1), row // small.size).reshape(1, row)
 
     return node.cached(("repeated", small.index, row), [small], make, shared=True)
@@ -136,9 +138,11 @@ def bind_elementwise(ufunc: np.ufunc, node: Node, activation: ActivationFunction
     a, b, output = long_rows(node, node.inputs[0], node.inputs[1], node.outputs[0])
     low, high = _CLAMPS.get(activation, (None, None))
     context = context or Context()
+    if low is None and context.num_threads == 1:
+        return partial(ufunc, a, b, output)  # a lambda takes a third longer for a few numbers
+    from oplet_builtin_ops.elementwise.blocks import run_blocks
+
     if low is None:
-        if context.num_threads == 1:
-            return partial(ufunc, a, b, output)  # a lambda takes a third longer for a few numbers
         return run_blocks(context, (a, b, output), 1, lambda *block: [(ufunc, block)])
     most: Any = np.inf if output.dtype.kind == "f" else np.iinfo(output.dtype).max
     # In an unsigned type -1 wraps around, as in LiteRT.
@@ -158,6 +162,8 @@ def bind_pairs(node: Node, rule: PairRule) -> Thunk:
         node: the node.
         rule: computes the op on arrays of integers; its results are in the output's range.
     """
+    from oplet_builtin_ops.arithmetic.lookup import every_value, lookup
+
     a, b = node.inputs
     output = node.outputs[0]
     a_values, b_values = every_value(a.type), every_value(b.type)
@@ -202,6 +208,8 @@ def add_pair_scratch(context: Context, node: Node) -> None:
 
 def _lookups(table: Array, index: Array, wide: Array, target: Array) -> Thunk:
     """Return a function that looks up table[index] in blocks of len(wide): indices are first widened to int64 in `wide`."""
+    from oplet_builtin_ops.layers.program import run_program
+
     step = max(1, len(wide))
 
     def calls() -> Iterator[Call]:

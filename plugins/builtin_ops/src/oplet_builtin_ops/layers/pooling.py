@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,9 @@ from oplet.kernels.windows import Axis, window_axis, windows_in
 from oplet.schema.enums import Padding
 from oplet.schema.options import Pool2DOptions
 from oplet_builtin_ops.layers import MANY_TAPS
-from oplet_builtin_ops.layers.program import Call, convert, run_program
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.layers.program import Call
 
 __all__ = ["TYPES", "bind_average", "bind_l2", "bind_max", "prepare_average", "prepare_l2", "prepare_max"]
 
@@ -176,6 +178,8 @@ def prepare_max(context: Context, node: Node) -> None:
 
 def bind_max(context: Context, node: Node) -> Thunk:
     """Return the function that runs MAX_POOL_2D."""
+    from oplet_builtin_ops.layers.program import run_program
+
     rows, columns = node.prepared
     output = node.outputs[0].data
     lowest = np.finfo(output.dtype).min if output.dtype.kind == "f" else np.iinfo(output.dtype).min
@@ -199,6 +203,8 @@ def prepare_average(context: Context, node: Node) -> None:
 
 def bind_average(context: Context, node: Node) -> Thunk:
     """Return the function that runs AVERAGE_POOL_2D."""
+    from oplet_builtin_ops.layers.program import convert, run_program
+
     rows, columns = node.prepared
     output = node.outputs[0].data
     counts = _window_counts(rows, columns)
@@ -233,6 +239,8 @@ def prepare_l2(context: Context, node: Node) -> None:
 
 def bind_l2(context: Context, node: Node) -> Thunk:
     """Return the function that runs L2_POOL_2D."""
+    from oplet_builtin_ops.layers.program import run_program
+
     rows, columns = node.prepared
     source, output, squares = node.inputs[0].data, node.outputs[0].data, node.temporaries[1].data
     counts = _window_counts(rows, columns).astype(np.float32)

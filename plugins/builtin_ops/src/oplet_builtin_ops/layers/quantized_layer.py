@@ -18,11 +18,11 @@ from oplet.kernels.fixed_point import ensure_scale, quotient
 from oplet.kernels.requantization import Rounding
 from oplet.records import Record
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
 from oplet_builtin_ops.layers.weights import row_sums, sums_and_widths, weight_data
 
 if TYPE_CHECKING:
     from oplet_builtin_ops.arithmetic.requantize import Requantizer
+    from oplet_builtin_ops.layers.program import Call, Calls
 
 __all__ = [
     "QuantizedLayer",
@@ -314,4 +314,6 @@ class QuantizedLayer(Record, frozen=False):
 
     def thunk(self, calls: Calls) -> Thunk:
         """Return a function that executes the numpy calls of `calls`, generated in each run if weights or bias are not constant."""
+        from oplet_builtin_ops.layers.program import run_anew, run_program
+
         return run_program(calls) if self.fixed else partial(run_anew, calls)
