@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LookupRule",
     "every_value",
-    "interpolate",
+    "interpolated",
     "interpolation_table",
     "lookup",
     "lookup_table",
@@ -152,7 +152,7 @@ def interpolation_table(
     output_zero_point: int,
     dtype: type[np.floating[Any]] = np.float32,
 ) -> NDArray[np.int16]:
-    """Sample `function` at 513 points, for an int16 op that computes it by `interpolate`.
+    """Sample `function` at 513 points, for an int16 op that computes it by interpolation (`interpolated`).
 
     Each sample but the last is lowered by half of the error that linear interpolation has midway to the next sample.
 
@@ -179,12 +179,8 @@ def interpolation_table(
     return np.asarray(clamped).astype(np.int16)
 
 
-def interpolate(table: NDArray[np.int16], values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Interpolate linearly between the 513 samples of `table` for each int16 value: 9 bits select the segment, 7 the position in
-    it.
-    """
-    index = 256 + (values >> 7)
-    base = table[index].astype(np.int64)
-    slope = (table[index + 1].astype(np.int64) - base).astype(np.int16).astype(np.int64)
-    place: NDArray[np.int64] = base + ((slope * (values & 127) + 64) >> 7)
-    return place.astype(np.int16).astype(np.int64)
+def interpolated(samples: NDArray[np.int16]) -> NDArray[np.int16]:
+    """Interpolate linearly between 513 samples; return a look-up table: 9 bits of a value select the segment, 7 the position in it."""
+    slopes = np.diff(samples)[:, None]  # which wrap around, as in C++
+    lines = (slopes * np.arange(128, dtype=np.int32) + 64 >> 7) + samples[:-1, None]
+    return np.roll(lines.astype(np.int16), 256, 0).reshape(-1)  # values from 0 on come first

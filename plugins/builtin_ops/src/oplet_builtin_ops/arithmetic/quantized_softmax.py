@@ -156,11 +156,11 @@ class LogSoftmax8:
 
 
 @functools.cache
-def _exponential_lines() -> NDArray[np.int16]:
-    """Return the 513-sample interpolation table of exp on [-10, 0], in steps of 2**-15."""
-    from oplet_builtin_ops.arithmetic.lookup import interpolation_table
+def _exponentials() -> NDArray[np.int16]:
+    """Return the look-up table of exp on [-10, 0], in steps of 2**-15."""
+    from oplet_builtin_ops.arithmetic.lookup import interpolated, interpolation_table
 
-    return interpolation_table(np.exp, 10.0 / 65535, 32767, 2.0 / 65535, 0, np.float64)
+    return interpolated(interpolation_table(np.exp, 10.0 / 65535, 32767, 2.0 / 65535, 0, np.float64))
 
 
 @functools.cache
@@ -171,23 +171,29 @@ def _reciprocal_lines() -> NDArray[np.int16]:
     return interpolation_table(lambda x: 1 / (1 + x), 1.0 / 65535, -32768, 2.0 / 65535, 0, np.float64)
 
 
+@functools.cache
+def _reciprocals() -> NDArray[np.int16]:
+    """Return the look-up table of `_reciprocal_lines`."""
+    from oplet_builtin_ops.arithmetic.lookup import interpolated
+
+    return interpolated(_reciprocal_lines())
+
+
 class Softmax16:
     """SOFTMAX of int16 input and output, by interpolation tables of exp and of the reciprocal.
 
     Attributes:
         exponentials: exp(-d) in steps of 2**-15 for the distances d from 0 to 65535.
-        reciprocals: the samples of 1 / (1 + x) on [0, 1] that `interpolate` interpolates, in steps of 2**-15.
+        reciprocals: the samples of 1 / (1 + x) on [0, 1] that are interpolated, in steps of 2**-15.
     """
 
     def __init__(self, source: Tensor, beta: float) -> None:
-        from oplet_builtin_ops.arithmetic.lookup import interpolate  # here, as few models have such numbers
-
         with np.errstate(all="ignore"):
             scale = float(np.float32(source.scale) * np.float32(beta))
         multiplier, shift = quantize_multiplier(scale / (10.0 / 65535.0))
         scaled = multiply_by_quantized_multiplier(-np.arange(65536, dtype=np.int32), multiplier, shift)
-        places = np.clip(scaled.astype(np.int64) + 32767, -32768, 32767)
-        self.exponentials = interpolate(_exponential_lines(), places)
+        places = np.minimum(np.maximum(scaled, -65535), 0) + 32767
+        self.exponentials = _exponentials()[places.astype(np.uint16)].astype(np.int64)
         self.reciprocals = _reciprocal_lines()
 
     def bind(self, x: Array, y: Array, largest: Array, distances: Array, wide: Int64s, scratch: Int64s) -> Thunk:
@@ -220,9 +226,7 @@ class Softmax16:
 
 def _reciprocal_int16(total: Int64s) -> tuple[Int64s, Any]:
     """Compute 1 / total of sums in steps of 2**-15; return (factor, right shift) by which exponentials become outputs."""
-    from oplet_builtin_ops.arithmetic.lookup import interpolate
-
     headroom = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
     shifted = ((total << np.maximum(headroom - 1, 0)) + (1 << 13)) >> 14
     places = np.clip(shifted - ((1 << 15) + (1 << 16)), -32768, 32767)
-    return interpolate(_reciprocal_lines(), places), 31 - headroom
+    return _reciprocals()[places.astype(np.uint16)].astype(np.int64), 31 - headroom
