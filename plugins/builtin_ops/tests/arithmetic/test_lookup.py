@@ -9,7 +9,14 @@ import pytest
 
 from oplet import TensorType
 from oplet_builtin_ops.arithmetic.fixed_point_functions import exp_on_negative_values, reciprocal
-from oplet_builtin_ops.arithmetic.lookup import every_value, interpolated, interpolation_table, lookup, lookup_table, sampled_table
+from oplet_builtin_ops.arithmetic.lookup import (
+    every_value,
+    interpolated,
+    interpolation_table,
+    lookup,
+    lookup_table,
+    sampled_table,
+)
 
 
 @pytest.mark.parametrize("size", [0, 5, 5000])
