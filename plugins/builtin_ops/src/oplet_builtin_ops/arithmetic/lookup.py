@@ -34,7 +34,7 @@ LookupRule = Callable[[Array], Array]
 
 #: The least size for which bytes.translate is faster than np.take, which widens each index to 64 bits.
 _TRANSLATE_FROM: Final = 4096
-#: The values per block of `take`, and of `translate`, which stay in the cache.
+#: The values per block of `take` and of a table that is computed, and of `translate`, which stay in the cache.
 _FEW, _MANY = 8192, 65536
 
 _UNSIGNED: Final[dict[int, np.dtype[Any]]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
@@ -48,15 +48,23 @@ _DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {
 
 def every_value(type: TensorType) -> NDArray[np.int64]:
     """Return all values of an 8-bit or 16-bit type as int64, in the order of their bit patterns."""
+    return _in_order(type).astype(np.int64)
+
+
+def _in_order(type: TensorType) -> Array:
     dtype = _DTYPES[type]
     ensure(dtype.itemsize in _UNSIGNED, f"{type.name} has too many values for a table.")
-    return np.arange(1 << 8 * dtype.itemsize, dtype=_UNSIGNED[dtype.itemsize]).view(dtype).astype(np.int64)
+    return np.arange(1 << 8 * dtype.itemsize, dtype=_UNSIGNED[dtype.itemsize]).view(dtype)
 
 
 def lookup_table(source: TensorType, target: TensorType, rule: LookupRule) -> Array:
     """Return a look-up table: the results of `rule` for every value of integer type `source`, saturated to type `target`."""
     low, high = quantized_range(target)
-    return np.asarray(np.clip(rule(every_value(source)), low, high), _DTYPES[target])
+    values = _in_order(source)
+    table: Array = np.empty(values.size, _DTYPES[target])
+    for start, part in _pieces(values, _FEW):
+        table[start : start + _FEW] = np.clip(rule(part.astype(np.int64)), low, high)
+    return table
 
 
 def lookup(table: Array, source: Array, output: Array) -> Thunk:
@@ -181,6 +189,8 @@ def interpolation_table(
 
 def interpolated(samples: NDArray[np.int16]) -> NDArray[np.int16]:
     """Interpolate linearly between 513 samples; return a look-up table: 9 bits of a value select the segment, 7 the position in it."""
-    slopes = np.diff(samples)[:, None]  # which wrap around, as in C++
-    lines = (slopes * np.arange(128, dtype=np.int32) + 64 >> 7) + samples[:-1, None]
+    lines = np.multiply.outer(np.diff(samples), np.arange(128, dtype=np.int32))  # slopes wrap around, as in C++
+    lines += 64
+    lines >>= 7
+    lines += samples[:-1, None]
     return np.roll(lines.astype(np.int16), 256, 0).reshape(-1)  # values from 0 on come first

@@ -28,6 +28,8 @@ __all__ = ["LogSoftmax8", "Softmax8", "Softmax16", "distance_scaling", "fits_fix
 _DISTANCE_BITS: Final = 5
 _SUM_BITS: Final = 12
 _HALF: Final = np.array([1 << 30], np.int64)
+#: Distances whose exponentials are computed at a time, so that their intermediate values stay in the cache.
+_BLOCK: Final = 8192
 _31: Final = np.array([31], np.int64)
 #: Of LOG_SOFTMAX: steps of the output's scale, 1/16, in the fixed point of a distance from the largest value.
 _LOG_STEP_BITS: Final = 31 - 5 - 4
@@ -191,9 +193,11 @@ class Softmax16:
         with np.errstate(all="ignore"):
             scale = float(np.float32(source.scale) * np.float32(beta))
         multiplier, shift = quantize_multiplier(scale / (10.0 / 65535.0))
-        scaled = multiply_by_quantized_multiplier(-np.arange(65536, dtype=np.int32), multiplier, shift)
-        places = np.minimum(np.maximum(scaled, -65535), 0) + 32767
-        self.exponentials = _exponentials()[places.astype(np.uint16)].astype(np.int64)
+        self.exponentials = np.empty(65536, np.int64)
+        for start in range(0, 65536, _BLOCK):
+            distances = np.arange(-start, -start - _BLOCK, -1, np.int32)
+            places = clip(multiply_by_quantized_multiplier(distances, multiplier, shift), -65535, 0) + 32767
+            self.exponentials[start : start + _BLOCK] = _exponentials()[places.astype(np.uint16)]
         self.reciprocals = _reciprocal_lines()
 
     def bind(self, x: Array, y: Array, largest: Array, distances: Array, wide: Int64s, scratch: Int64s) -> Thunk:

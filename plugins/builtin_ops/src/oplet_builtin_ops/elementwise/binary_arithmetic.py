@@ -41,6 +41,8 @@ _LONG: Final = 1024
 _LONGEST: Final = 1 << 16
 #: The look-ups per block, whose int64 indices stay in the cache.
 _BLOCK: Final = 8192
+#: The values of the first input whose results with all values of the second are computed together.
+_ROWS: Final = 32
 
 _EIGHT: Final = np.array([8], np.uint16)
 _CLAMPS: Final = {
@@ -168,9 +170,12 @@ def bind_pairs(node: Node, rule: PairRule) -> Thunk:
     if a.is_constant and a.size == 1:
         row = node.cached(("row of b", types), [a], lambda: rule(_widened(a), b_values).astype(output.dtype))
         return lookup(row, np.broadcast_to(b.data, output.shape), output.data)
-    table = node.cached(
-        ("table", types), (), lambda: rule(a_values[:, None], b_values[None, :]).astype(output.dtype).reshape(-1), shared=True
-    )
+
+    def pairs() -> Array:  # some rows at a time, so that intermediate values stay in the cache
+        rows = range(0, a_values.size, _ROWS)
+        return np.concatenate([rule(a_values[i : i + _ROWS, None], b_values[None, :]).astype(output.dtype) for i in rows], None)
+
+    table = node.cached(("table", types), (), pairs, shared=True)
     high, low = a.data.view(np.uint8), b.data.view(np.uint8)
     index, wide = (temporary.data for temporary in node.temporaries)
     flat = index.reshape(-1)
