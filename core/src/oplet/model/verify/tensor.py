@@ -156,12 +156,12 @@ class TensorRules:
 class _Label(Row):
     """A tensor in messages, which are seldom needed."""
 
-    index: int
+    number: int
     tensor: tables.Tensor
     where: str
 
     def __str__(self) -> str:
-        return f"Tensor {self.index} ('{shown(self.tensor.name)}') of {self.where}"
+        return f"Tensor {self.number} ('{shown(self.tensor.name)}') of {self.where}"
 
 
 def _are_plainly_quantized(

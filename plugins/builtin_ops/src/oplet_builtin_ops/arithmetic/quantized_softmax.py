@@ -195,7 +195,7 @@ class Softmax16:
         multiplier, shift = quantize_multiplier(scale / (10.0 / 65535.0))
         self.exponentials = np.empty(65536, np.int64)
         for start in range(0, 65536, _BLOCK):
-            distances = np.arange(-start, -start - _BLOCK, -1, np.int32)
+            distances = np.arange(-start, -start - _BLOCK, -1, dtype=np.int32)
             places = clip(multiply_by_quantized_multiplier(distances, multiplier, shift), -65535, 0) + 32767
             self.exponentials[start : start + _BLOCK] = _exponentials()[places.astype(np.uint16)]
         self.reciprocals = _reciprocal_lines()

@@ -18,7 +18,8 @@ from oplet_builtin_ops.arithmetic.scaling import power_of_two_exponent
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Int32s, Int64s = NDArray[np.int32], NDArray[np.int64]
+    Int32s = NDArray[np.int32]
+    Int64s = NDArray[np.int64]
 
 __all__ = ["InputScaling", "input_scaling", "logistic_int16", "tanh_int16"]
 
