@@ -48,22 +48,18 @@ _DTYPES: Final[dict[TensorType, np.dtype[Any]]] = {
 
 def every_value(type: TensorType) -> NDArray[np.int64]:
     """Return all values of an 8-bit or 16-bit type as int64, in the order of their bit patterns."""
-    return _in_order(type).astype(np.int64)
-
-
-def _in_order(type: TensorType) -> Array:
     dtype = _DTYPES[type]
     ensure(dtype.itemsize in _UNSIGNED, f"{type.name} has too many values for a table.")
-    return np.arange(1 << 8 * dtype.itemsize, dtype=_UNSIGNED[dtype.itemsize]).view(dtype)
+    return np.arange(1 << 8 * dtype.itemsize, dtype=_UNSIGNED[dtype.itemsize]).view(dtype).astype(np.int64)
 
 
 def lookup_table(source: TensorType, target: TensorType, rule: LookupRule) -> Array:
     """Return a look-up table: the results of `rule` for every value of integer type `source`, saturated to type `target`."""
     low, high = quantized_range(target)
-    values = _in_order(source)
+    values = every_value(source)
     table: Array = np.empty(values.size, _DTYPES[target])
     for start, part in _pieces(values, _FEW):
-        table[start : start + _FEW] = np.clip(rule(part.astype(np.int64)), low, high)
+        table[start : start + _FEW] = np.clip(rule(part), low, high)
     return table
 
 

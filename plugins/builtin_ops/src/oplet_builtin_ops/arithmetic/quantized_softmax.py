@@ -166,19 +166,12 @@ def _exponentials() -> NDArray[np.int16]:
 
 
 @functools.cache
-def _reciprocal_lines() -> NDArray[np.int16]:
-    """Return the 513-sample interpolation table of 1 / (1 + x) on [0, 1], in steps of 2**-15."""
-    from oplet_builtin_ops.arithmetic.lookup import interpolation_table
+def _reciprocals() -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+    """Return 513 samples of 1 / (1 + x) on [0, 1], in steps of 2**-15, and the look-up table that interpolates them."""
+    from oplet_builtin_ops.arithmetic.lookup import interpolated, interpolation_table
 
-    return interpolation_table(lambda x: 1 / (1 + x), 1.0 / 65535, -32768, 2.0 / 65535, 0, np.float64)
-
-
-@functools.cache
-def _reciprocals() -> NDArray[np.int16]:
-    """Return the look-up table of `_reciprocal_lines`."""
-    from oplet_builtin_ops.arithmetic.lookup import interpolated
-
-    return interpolated(_reciprocal_lines())
+    samples = interpolation_table(lambda x: 1 / (1 + x), 1.0 / 65535, -32768, 2.0 / 65535, 0, np.float64)
+    return samples, interpolated(samples)
 
 
 class Softmax16:
@@ -198,7 +191,7 @@ class Softmax16:
             distances = np.arange(-start, -start - _BLOCK, -1, dtype=np.int32)
             places = clip(multiply_by_quantized_multiplier(distances, multiplier, shift), -65535, 0) + 32767
             self.exponentials[start : start + _BLOCK] = _exponentials()[places.astype(np.uint16)]
-        self.reciprocals = _reciprocal_lines()
+        self.reciprocals, _ = _reciprocals()
 
     def bind(self, x: Array, y: Array, largest: Array, distances: Array, wide: Int64s, scratch: Int64s) -> Thunk:
         """Return a function that computes y = SOFTMAX(x); `largest` has one element per row, the other arrays are scratch of x's
@@ -233,4 +226,4 @@ def _reciprocal_int16(total: Int64s) -> tuple[Int64s, Any]:
     headroom = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
     shifted = ((total << np.maximum(headroom - 1, 0)) + (1 << 13)) >> 14
     places = np.clip(shifted - ((1 << 15) + (1 << 16)), -32768, 32767)
-    return _reciprocals()[places.astype(np.uint16)].astype(np.int64), 31 - headroom
+    return _reciprocals()[1][places.astype(np.uint16)].astype(np.int64), 31 - headroom

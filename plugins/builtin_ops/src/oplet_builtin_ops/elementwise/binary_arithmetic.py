@@ -41,8 +41,6 @@ _LONG: Final = 1024
 _LONGEST: Final = 1 << 16
 #: The look-ups per block, whose int64 indices stay in the cache.
 _BLOCK: Final = 8192
-#: The values of the first input whose results with all values of the second are computed together.
-_ROWS: Final = 32
 
 _EIGHT: Final = np.array([8], np.uint16)
 _CLAMPS: Final = {
@@ -172,8 +170,8 @@ def bind_pairs(node: Node, rule: PairRule) -> Thunk:
         return lookup(row, np.broadcast_to(b.data, output.shape), output.data)
 
     def pairs() -> Array:  # some rows at a time, so that intermediate values stay in the cache
-        rows = range(0, a_values.size, _ROWS)
-        return np.concatenate([rule(a_values[i : i + _ROWS, None], b_values[None, :]).astype(output.dtype) for i in rows], None)
+        rows = np.split(a_values[:, None], a_values.size * b_values.size // _BLOCK)
+        return np.concatenate([rule(some, b_values[None, :]).astype(output.dtype) for some in rows], None)
 
     table = node.cached(("table", types), (), pairs, shared=True)
     high, low = a.data.view(np.uint8), b.data.view(np.uint8)
