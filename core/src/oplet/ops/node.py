@@ -276,36 +276,6 @@ class Node:
     def kernel_cache(self, values: KernelCache) -> None:
         self._cache, self._persistent = values
 
-    def twin(self, registration: Kernel) -> Node:
-        """Return a node of the same operator and tensors that another kernel prepares and runs in this one's place.
-
-        It has a state of its own (`prepared`, `temporaries`, `in_place`), so that no kernel sees what another one prepared. The values
-        of `cached` are common to both: what is computed from constants is kept from one prepare to the next. A kernel with persistent
-        temporaries can have no twin, which would lose their values.
-
-        Args:
-            registration: the kernel that prepares the twin.
-        """
-        result = Node(
-            self.index,
-            self.op,
-            self.op_name,
-            self.version,
-            self.inputs,
-            self.outputs,
-            self._options,
-            intermediates=self.intermediates,
-            custom_options=self.custom_options,
-            registration=registration,
-        )
-        if self._cache is None:
-            self._cache = {}
-        if self.charged is None:
-            self.charged = set()
-        result.absorbed, result.origin, result.user_data, result.shared = self.absorbed, self.origin, self.user_data, self.shared
-        result._cache, result.charged = self._cache, self.charged
-        return result
-
     def take_over(self, other: Node) -> None:
         """Move what kernels have prepared for the same node in another interpreter (temporaries, cached values) to this one. For the
         runtime.

@@ -160,15 +160,14 @@ class SharedValues:
         """Store a value for as long as it is referenced elsewhere; return the value that is stored, which another thread may have
         stored first.
         """
+        own = weakref.ref(value)
         with _lock:
-            held = self._held.get(key)
-            found: Kept | None = None if held is None else held()
+            found: Kept | None = self._held.setdefault(key, own)()
             if found is None:
-                self._held[key] = weakref.ref(value)
-                found = value
-                if len(self._held) > self._most:
-                    self._held = {key: held for key, held in self._held.items() if held() is not None}
-                    self._most = 2 * len(self._held) + _SWEPT
+                self._held[key], found = own, value
+            if len(self._held) > self._most:
+                self._held = {key: held for key, held in self._held.items() if held() is not None}
+                self._most = 2 * len(self._held) + _SWEPT
         return found
 
     @property
@@ -224,7 +223,7 @@ def _frozen(value: Any) -> Any:
     if value.__class__ is Computed:  # its array is read-only already
         return value
     if isinstance(value, np.ndarray):
-        value.flags.writeable = False
+        value.setflags(write=False)
     elif isinstance(value, (tuple, list)):
         for part in value:
             _frozen(part)

@@ -376,7 +376,7 @@ class Tensor:
             return 0.0
         if quantization.block_size:
             raise EnsureError(f"{self} is quantized by blocks, which cannot be done here; give it one scale, or one per channel.")
-        return float(quantization.scales[0])
+        return float(quantization.scales.item(0))
 
     @property
     def zero_point(self) -> int:
@@ -387,7 +387,7 @@ class Tensor:
         """
         if self.quantization is None or not len(self.quantization.zero_points):
             return 0
-        return int(self.quantization.zero_points[0])
+        return int(self.quantization.zero_points.item(0))
 
     @property
     def per_channel(self) -> bool:

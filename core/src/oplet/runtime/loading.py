@@ -247,7 +247,7 @@ def _constant_key(raw: NDArray[np.uint8], type: TensorType, shape: tuple[int, ..
 def _view(shared: SharedValues | None, raw: NDArray[np.uint8], type: TensorType, dtype: Any, shape: tuple[int, ...]) -> Array:
     """Return the values of a constant that are the same in memory as in the file: a view, the same one for all interpreters."""
     array: Array = np.ndarray(shape, dtype, raw)
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array if shared is None else shared.keep(_constant_key(raw, type, shape, False), array)
 
 

@@ -240,6 +240,7 @@ class Subgraph:
         generation: a number that changes with every resize and every preparation, which may replace arrays.
         segments: the parts of the plan that are prepared so far.
         last_use: by tensor index, the position in the plan of the last node that reads it; the plan's length if the caller reads it.
+        read_again: the indices of the tensors that are read more than once.
         initialized: the nodes whose `init` was called and whose `free` was not, in the order of the calls.
         folded: by index of a folded node, its outputs' arrays, and the input arrays that it read.
         delegated: what delegates have changed, and inlining for them.
@@ -272,6 +273,7 @@ class Subgraph:
         self.generation = 0
         self.segments: list[Segment] = []
         self.last_use: dict[int, int] = {}
+        self.read_again: set[int] = set()
         self.initialized: dict[Node, None] = {}
         self.folded: dict[int, Derived] = {}
         self.delegated = Delegated()
@@ -339,14 +341,16 @@ class Subgraph:
         self.invalidate()
 
     def find_last_uses(self) -> None:
-        """Compute `last_use`, the position in the execution plan of the last node that reads each tensor."""
+        """Compute `last_use`, the position in the execution plan of the last node that reads each tensor, and `read_again`."""
         end = len(self.execution_plan)
-        self.last_use = {}
+        self.last_use, self.read_again = {}, set()
         for position, index in enumerate(self.execution_plan):
             node = self.nodes[index]
             for reader in (node, *node.absorbed):
                 for tensor in reader.inputs:
                     if tensor is not None:
+                        if tensor.index in self.last_use:
+                            self.read_again.add(tensor.index)
                         self.last_use[tensor.index] = position
         for index in self.read:
             self.last_use[index] = end

@@ -143,13 +143,14 @@ class LazyTables(Sequence[T]):
         singles: all other tables, each with its index in the vector.
     """
 
-    __slots__ = ("_columns", "_count", "_places", "_tables", "groups", "singles")
+    __slots__ = ("_columns", "_count", "_fields", "_places", "_tables", "groups", "singles")
 
     def __init__(self, count: int, groups: list[Columns[T]], singles: list[tuple[int, T]]) -> None:
         self.groups = groups
         self.singles = singles
         self._count = count
         self._columns: dict[str, list[Any]] = {}
+        self._fields: set[str] | None = None
         self._tables: list[T] | None = None
         self._places: dict[int, tuple[Columns[T] | None, int]] | None = None  # (None, i) stands for singles[i]
 
@@ -196,7 +197,9 @@ class LazyTables(Sequence[T]):
 
     def has_field(self, name: str) -> bool:
         """Return whether any table sets this field."""
-        return any(name in group.values for group in self.groups) or any(name in table.__dict__ for _, table in self.singles)
+        if self._fields is None:
+            self._fields = set().union(*(group.values for group in self.groups), *(table.__dict__ for _, table in self.singles))
+        return name in self._fields
 
     def with_fields(self, *names: str) -> Iterator[tuple[int, T]]:
         """Yield the tables that set at least one of these fields, each with its index."""

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oplet import Interpreter
+from oplet import Interpreter, ModelBuilder
 from oplet.errors import InvokeError, PrepareError
 from oplet.schema.options import LeakyReluOptions
+from oplet_builtin_ops.ops import tanh
 from oplet_testing.one_op import Spec, invoke, one_op_model, run_op
 
 LEAKY = LeakyReluOptions(alpha=0.1)
@@ -105,6 +106,24 @@ def test_every_quantized_value_equals_litert(op: str, dtype: Any, scale: float, 
         made = 2.0**-15 if op in ("LOGISTIC", "TANH") else made[0], 0
     model = one_op_model(op, [Spec(dtype, x.shape, *given)], [Spec(dtype, x.shape, *made)], options(op))
     np.testing.assert_array_equal(run_op(model, x)[0], litert(model, x)[0])
+
+
+def test_int16_nodes_of_equal_scales_have_one_table(monkeypatch: pytest.MonkeyPatch, litert: Callable[..., Any]) -> None:
+    made: list[Any] = []
+    compute = tanh.tanh_int16
+    monkeypatch.setattr(tanh, "tanh_int16", lambda values, scaling: made.append((values[0], scaling)) or compute(values, scaling))
+    builder = ModelBuilder("scales")
+    graph = builder.add_subgraph()
+    inputs = [graph.add_tensor(f"x{scale}", np.int16, [9], scale=scale, zero_point=0) for scale in (2.0**-11, 2.0**-12)]
+    outputs = [graph.add_tensor(f"y{number}", np.int16, [9], scale=2.0**-15, zero_point=0) for number in range(4)]
+    for number, output in enumerate(outputs):
+        graph.add_operator("TANH", [inputs[number % 2]], [output])
+    graph.set_inputs(*inputs)
+    graph.set_outputs(*outputs)
+    model, x = builder.to_bytes(), np.arange(-32000, 32001, 8000).astype(np.int16)
+    np.testing.assert_array_equal(run_op(model, x, x), litert(model, x, x))
+    assert len(made) == len(set(made)) > 0
+    assert len({scaling for _, scaling in made}) == len(inputs)
 
 
 @pytest.mark.parametrize(("dtype", "alpha_type"), [(np.int8, np.int8), (np.uint8, np.uint8), (np.int16, np.int8)])

@@ -56,9 +56,8 @@ def override(
     Args:
         builtin: the numpy kernel's registration. Its `prepare` runs first: it checks the node, sets the output's shape, and
             prepares what `plan` reads. Nodes that it refuses are declined, so that its own package raises the error.
-        plan: is called next; `node.prepared` is then what the numpy kernel's `prepare` set on a second node for the same tensors
-            (`Node.twin`); nothing else of that node is copied, such as its scratch tensors. It declines nodes that have no
-            compiled kernel. For others it requests its scratch tensors, sets `node.in_place` to the inputs that it can write
+        plan: is called next; `node.prepared` is then what the numpy kernel's `prepare` has set; nothing else that it asked for
+            stays, such as scratch tensors. It declines nodes that have no compiled kernel. For others it requests its scratch tensors, sets `node.in_place` to the inputs that it can write
             over, and returns the function that `bind` is to call. A node whose kernel is not in the library, or takes more
             memory than is allowed (`oplet.charge`, temporaries), is declined too.
         limits: which nodes `plan` may serve, as far as their types and constants tell before they are prepared.
@@ -122,10 +121,18 @@ def _numpy_kernel(node: Node) -> Registration | None:
 
 
 def _prepared_by(kernel: Registration, context: Context, node: Node) -> Any:
-    twin = node.twin(kernel)
-    if kernel.prepare is not None:
-        kernel.prepare(context, twin)
-    return twin.prepared
+    """Return what a kernel's `prepare` sets as `node.prepared`; the node is otherwise as before. Values of `cached` are common to both."""
+    if kernel.prepare is None:
+        return None
+    before = node.registration, node.temporaries, node.in_place, node.prepared, node.main
+    cache, persistent = node.kernel_cache
+    node.registration, node.temporaries, node.prepared, node.kernel_cache = kernel, [], None, (cache, None)
+    try:
+        kernel.prepare(context, node)
+        return node.prepared
+    finally:
+        node.registration, node.temporaries, node.in_place, node.prepared, node.main = before
+        node.kernel_cache = node.kernel_cache[0], persistent
 
 
 def needs_threads(context: Context, node: Node) -> None:

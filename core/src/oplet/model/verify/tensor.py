@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from oplet.errors import ModelError
 from oplet.model.model import Model
 from oplet.ops.shared_values import Array
 from oplet.ops.strings import ELEMENT_BITS, LARGEST, MAX_RANK, bytes_needed, string_offsets
+from oplet.records import Row
 from oplet.schema import tables
 from oplet.schema.columns import Columns, LazyTables, Vectors
 from oplet.schema.enums import TensorType
@@ -58,18 +60,17 @@ class TensorRules:
             ModelError: a rule is broken.
         """
         constants: list[int] = []
-        others = [number for number, _ in tensors.singles]
+        others: list[tuple[int, tables.Tensor | None]] = list(tensors.singles)
         for group in tensors.groups:
             buffers = group.integers("buffer")
             size = self._sizes.take(buffers, mode="clip")
             plain = self._are_plain(group, size)
             plain &= buffers < max(self._count, 1)
             constants += group.positions[plain & (size > 0)].tolist()
-            others += group.positions[~plain].tolist()
-        for index in sorted(others):  # in order, so that the error names the first
-            tensor = tensors.table_at(index)
-            self._verify(tensor, index, tensors, where)
-            if self._model.tensor_bytes(tensor) is not None:
+            others += [(index, None) for index in group.positions[~plain].tolist()]
+        for index, single in sorted(others, key=itemgetter(0)):  # so that the error names the first
+            tensor = tensors.table_at(index) if single is None else single
+            if self._verify(tensor, _Label(index, tensor, where), tensors):
                 constants.append(index)
         return constants
 
@@ -118,8 +119,8 @@ class TensorRules:
             plain &= _are_plainly_quantized(quantizations, shapes, types)
         return plain
 
-    def _verify(self, tensor: tables.Tensor, index: int, tensors: Sequence[tables.Tensor], where: str) -> None:
-        what = f"Tensor {index} ('{shown(tensor.name)}') of {where}"
+    def _verify(self, tensor: tables.Tensor, what: _Label, tensors: Sequence[tables.Tensor]) -> bool:
+        """Check a tensor by itself, named `what` in messages; return whether it has a value in the file."""
         if not isinstance(tensor.type, TensorType):
             raise ModelError(
                 f"Unsupported data type {tensor.type} in tensor. {what} has a type that this schema does not know; "
@@ -135,8 +136,7 @@ class TensorRules:
         if tensor.sparsity is not None:
             from oplet.model.verify.sparsity import verify_sparsity
 
-            stored = model.tensor_bytes(tensor)
-            verify_sparsity(tensor.sparsity, shape, tensor.type, 0 if stored is None else stored.size, what)
+            verify_sparsity(tensor.sparsity, shape, tensor.type, 0 if data is None else data.size, str(what))
         elif data is not None:
             needed = bytes_needed(shape, tensor.type)
             if needed is not None and data.size < needed:
@@ -146,10 +146,22 @@ class TensorRules:
                 )
             if tensor.type is TensorType.STRING and (address := data.ctypes.data) not in self._strings:
                 self._strings.add(address)
-                string_offsets(data, what)
+                string_offsets(data, str(what))
         if tensor.quantization is not None:
             _verify_quantization(tensor.quantization, shape, tensor.type, what)
             _verify_details(tensor.quantization.details, shape, tensors, what)
+        return data is not None
+
+
+class _Label(Row):
+    """A tensor in messages, which are seldom needed."""
+
+    number: int
+    tensor: tables.Tensor
+    where: str
+
+    def __str__(self) -> str:
+        return f"Tensor {self.number} ('{shown(self.tensor.name)}') of {self.where}"
 
 
 def _are_plainly_quantized(
@@ -184,7 +196,7 @@ def _are_plainly_quantized(
     return plain
 
 
-def _shape(tensor: tables.Tensor, what: str) -> list[int]:
+def _shape(tensor: tables.Tensor, what: _Label) -> list[int]:
     if tensor.shape is None:
         return []
     if tensor.shape.size > MAX_RANK:
@@ -198,7 +210,7 @@ def _shape(tensor: tables.Tensor, what: str) -> list[int]:
     return shape
 
 
-def _verify_quantization(quantization: tables.QuantizationParameters, shape: list[int], type: TensorType, what: str) -> None:
+def _verify_quantization(quantization: tables.QuantizationParameters, shape: list[int], type: TensorType, what: _Label) -> None:
     scales, zero_points = quantization.scale, quantization.zero_point
     if scales is None or not scales.size:
         return
@@ -220,19 +232,19 @@ def _verify_quantization(quantization: tables.QuantizationParameters, shape: lis
                 f"num_scales must be 1 for per-layer quantization, or {shape[dimension]} for per-axis quantization, but got {scales.size}. "
                 f"{what} has them."
             )
-    low, high = (scales.min(), scales.max()) if scales.size > 1 else (scales[0], scales[0])
+    low, high = (scales.min(), scales.max()) if scales.size > 1 else (scales.item(), scales.item())
     if not 0 <= low <= high < math.inf:  # False for NaN
         bad = ~(np.isfinite(scales) & (scales >= 0))
         raise ModelError(f"{what} has a scale of {scales[bad][0]}; scales are positive numbers.")
     lowest, highest = _ZERO_POINTS.get(type, _ANY_ZERO_POINT)
-    low, high = (zero_points.min(), zero_points.max()) if zero_points.size > 1 else (zero_points[0], zero_points[0])
+    low, high = (zero_points.min(), zero_points.max()) if zero_points.size > 1 else (zero_points.item(), zero_points.item())
     if not lowest <= low <= high <= highest:
         outside = zero_points[(zero_points < lowest) | (zero_points > highest)]
         raise ModelError(f"{what} has zero point {outside[0]}, outside {lowest} to {highest}, the values of {type.name}.")
 
 
 def _verify_details(
-    details: object | None, shape: Sequence[int], tensors: Sequence[tables.Tensor], what: str
+    details: object | None, shape: Sequence[int], tensors: Sequence[tables.Tensor], what: _Label
 ) -> None:  # fmt: skip
     """Check quantization by blocks or along several axes, whose scales are tensors of their own."""
     if not isinstance(details, (tables.BlockwiseQuantization, tables.MultiAxisQuantization)):

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Chain", "Providers"]
 
-_NOTHING: KernelCache = None, None
+#: What a kernel keeps of a node that it never served.
+_NOTHING: tuple[Any, KernelCache] = None, (None, None)
 
 
 class Chain:
@@ -54,18 +55,6 @@ class Chain:
         return self._found[number]
 
 
-class _Provider:
-    """One kernel that may serve the node, and the state that it keeps for the node."""
-
-    __slots__ = ("kernel_cache", "registration", "started", "user_data")
-
-    def __init__(self, registration: Kernel, started: bool) -> None:
-        self.registration = registration
-        self.started = started
-        self.user_data: Any = None
-        self.kernel_cache = _NOTHING
-
-
 class Providers:
     """The kernels that may serve one node, in the order of precedence; each is loaded when it is first tried.
 
@@ -80,29 +69,31 @@ class Providers:
         declined: the kernels that declined the node in the last prepare, with their reasons, in order.
     """
 
-    __slots__ = ("_asked", "_at", "_chain", "_node", "declined")
+    __slots__ = ("_at", "_chain", "_first", "_left", "_node", "_started", "declined")
 
     def __init__(self, node: Node, chain: Chain, *, started: bool) -> None:
         self.declined: list[tuple[Kernel, str]] = []
         self._node = node
         self._chain = chain
         self._at = 0
-        self._asked = [] if node.registration is None else [_Provider(node.registration, started)]
+        self._first = node.registration
+        self._started: dict[int, Kernel | None] = {0: self._first} if started else {}
+        self._left: dict[int, tuple[Any, KernelCache]] = {}  # what kernels keep of the node while another one serves it
 
     @property
     def started(self) -> bool:
         """Whether `init` was called of the kernel that serves the node now."""
-        return self._asked[self._at].started
+        return self._at in self._started
 
     def start(self) -> None:
         """Record that `init` was called of the kernel that serves the node now."""
-        self._asked[self._at].started = True
+        self._started[self._at] = self._node.registration
 
     def restart(self) -> None:
         """Give the node back to the first kernel in the order of precedence, for a new prepare."""
         self.declined.clear()
         if self._at:
-            self._take(0)
+            self._take(0, self._first)
 
     def advance(self, reason: str) -> bool:
         """Give the node to the next kernel in the order of precedence; return False if there is none.
@@ -110,13 +101,12 @@ class Providers:
         Args:
             reason: why the present kernel declined.
         """
-        self.declined.append((self._asked[self._at].registration, reason))
-        if self._at + 1 == len(self._asked):
-            following = self._chain.at(self._at + 1)
-            if following is None:
-                return False
-            self._asked.append(_Provider(following, False))
-        self._take(self._at + 1)
+        if (present := self._node.registration) is not None:
+            self.declined.append((present, reason))
+        following = self._chain.at(self._at + 1)
+        if following is None:
+            return False
+        self._take(self._at + 1, following)
         return True
 
     def move_to(self, node: Node) -> None:
@@ -126,17 +116,19 @@ class Providers:
     def initialized(self) -> list[tuple[Kernel, Any]]:
         """Return the kernels whose `init` was called, with its results."""
         self._keep()
-        return [(each.registration, each.user_data) for each in self._asked if each.started]
+        return [(kernel, self._left.get(at, _NOTHING)[0]) for at, kernel in self._started.items() if kernel is not None]
 
     def _keep(self) -> None:
-        here, node = self._asked[self._at], self._node
-        here.user_data, here.kernel_cache = node.user_data, node.kernel_cache
-        if here.kernel_cache == _NOTHING:
-            here.kernel_cache = _NOTHING
+        node, cache = self._node, self._node.kernel_cache
+        if node.user_data is not None or cache != _NOTHING[1]:
+            self._left[self._at] = node.user_data, cache
+        else:
+            self._left.pop(self._at, None)
 
-    def _take(self, at: int) -> None:
+    def _take(self, at: int, kernel: Kernel | None) -> None:
         self._keep()
         self._at = at
-        there, node = self._asked[at], self._node
-        node.registration, node.user_data, node.kernel_cache = there.registration, there.user_data, there.kernel_cache
+        node = self._node
+        node.registration = kernel
+        node.user_data, node.kernel_cache = self._left.get(at, _NOTHING)
         node.prepared = None

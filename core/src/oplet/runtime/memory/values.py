@@ -157,9 +157,10 @@ def let_go(subgraph: Subgraph, node: Node, position: int, readers_of: Callable[[
         for tensor in reader.inputs:
             if tensor is None or not tensor.is_computed or tensor.nbytes < _LARGE:
                 continue
-            is_last = subgraph.last_use.get(tensor.index) == position
-            if is_last and all(_has_read(subgraph, each, tensor) for each in readers_of(tensor)):
-                tensor.let_go()
+            if subgraph.last_use.get(tensor.index) == position:
+                readers = readers_of(tensor) if tensor.index in subgraph.read_again else (reader,)
+                if all(_has_read(subgraph, each, tensor) for each in readers):
+                    tensor.let_go()
 
 
 def _has_read(subgraph: Subgraph, node: Node, tensor: Tensor) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LookupRule",
     "every_value",
-    "interpolate",
+    "interpolated",
     "interpolation_table",
     "lookup",
     "lookup_table",
@@ -34,7 +34,7 @@ LookupRule = Callable[[Array], Array]
 
 #: The least size for which bytes.translate is faster than np.take, which widens each index to 64 bits.
 _TRANSLATE_FROM: Final = 4096
-#: The values per block of `take`, and of `translate`, which stay in the cache.
+#: The values per block of `take` and of a table that is computed, and of `translate`, which stay in the cache.
 _FEW, _MANY = 8192, 65536
 
 _UNSIGNED: Final[dict[int, np.dtype[Any]]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
@@ -56,7 +56,11 @@ def every_value(type: TensorType) -> NDArray[np.int64]:
 def lookup_table(source: TensorType, target: TensorType, rule: LookupRule) -> Array:
     """Return a look-up table: the results of `rule` for every value of integer type `source`, saturated to type `target`."""
     low, high = quantized_range(target)
-    return np.asarray(np.clip(rule(every_value(source)), low, high), _DTYPES[target])
+    values = every_value(source)
+    table: Array = np.empty(values.size, _DTYPES[target])
+    for start, part in _pieces(values, _FEW):
+        table[start : start + _FEW] = np.clip(rule(part), low, high)
+    return table
 
 
 def lookup(table: Array, source: Array, output: Array) -> Thunk:
@@ -152,7 +156,7 @@ def interpolation_table(
     output_zero_point: int,
     dtype: type[np.floating[Any]] = np.float32,
 ) -> NDArray[np.int16]:
-    """Sample `function` at 513 points, for an int16 op that computes it by `interpolate`.
+    """Sample `function` at 513 points, for an int16 op that computes it by interpolation (`interpolated`).
 
     Each sample but the last is lowered by half of the error that linear interpolation has midway to the next sample.
 
@@ -179,12 +183,10 @@ def interpolation_table(
     return np.asarray(clamped).astype(np.int16)
 
 
-def interpolate(table: NDArray[np.int16], values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Interpolate linearly between the 513 samples of `table` for each int16 value: 9 bits select the segment, 7 the position in
-    it.
-    """
-    index = 256 + (values >> 7)
-    base = table[index].astype(np.int64)
-    slope = (table[index + 1].astype(np.int64) - base).astype(np.int16).astype(np.int64)
-    place: NDArray[np.int64] = base + ((slope * (values & 127) + 64) >> 7)
-    return place.astype(np.int16).astype(np.int64)
+def interpolated(samples: NDArray[np.int16]) -> NDArray[np.int16]:
+    """Interpolate linearly between 513 samples; return a look-up table: 9 bits of a value select the segment, 7 the position in it."""
+    lines = np.multiply.outer(np.diff(samples), np.arange(128, dtype=np.int32))  # slopes wrap around, as in C++
+    lines += 64
+    lines >>= 7
+    lines += samples[:-1, None]
+    return np.roll(lines.astype(np.int16), 256, 0).reshape(-1)  # values from 0 on come first

@@ -28,6 +28,8 @@ __all__ = ["LogSoftmax8", "Softmax8", "Softmax16", "distance_scaling", "fits_fix
 _DISTANCE_BITS: Final = 5
 _SUM_BITS: Final = 12
 _HALF: Final = np.array([1 << 30], np.int64)
+#: Distances whose exponentials are computed at a time, so that their intermediate values stay in the cache.
+_BLOCK: Final = 8192
 _31: Final = np.array([31], np.int64)
 #: Of LOG_SOFTMAX: steps of the output's scale, 1/16, in the fixed point of a distance from the largest value.
 _LOG_STEP_BITS: Final = 31 - 5 - 4
@@ -156,19 +158,20 @@ class LogSoftmax8:
 
 
 @functools.cache
-def _exponential_lines() -> NDArray[np.int16]:
-    """Return the 513-sample interpolation table of exp on [-10, 0], in steps of 2**-15."""
-    from oplet_builtin_ops.arithmetic.lookup import interpolation_table
+def _exponentials() -> NDArray[np.int16]:
+    """Return the look-up table of exp on [-10, 0], in steps of 2**-15."""
+    from oplet_builtin_ops.arithmetic.lookup import interpolated, interpolation_table
 
-    return interpolation_table(np.exp, 10.0 / 65535, 32767, 2.0 / 65535, 0, np.float64)
+    return interpolated(interpolation_table(np.exp, 10.0 / 65535, 32767, 2.0 / 65535, 0, np.float64))
 
 
 @functools.cache
-def _reciprocal_lines() -> NDArray[np.int16]:
-    """Return the 513-sample interpolation table of 1 / (1 + x) on [0, 1], in steps of 2**-15."""
-    from oplet_builtin_ops.arithmetic.lookup import interpolation_table
+def _reciprocals() -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+    """Return 513 samples of 1 / (1 + x) on [0, 1], in steps of 2**-15, and the look-up table that interpolates them."""
+    from oplet_builtin_ops.arithmetic.lookup import interpolated, interpolation_table
 
-    return interpolation_table(lambda x: 1 / (1 + x), 1.0 / 65535, -32768, 2.0 / 65535, 0, np.float64)
+    samples = interpolation_table(lambda x: 1 / (1 + x), 1.0 / 65535, -32768, 2.0 / 65535, 0, np.float64)
+    return samples, interpolated(samples)
 
 
 class Softmax16:
@@ -176,19 +179,19 @@ class Softmax16:
 
     Attributes:
         exponentials: exp(-d) in steps of 2**-15 for the distances d from 0 to 65535.
-        reciprocals: the samples of 1 / (1 + x) on [0, 1] that `interpolate` interpolates, in steps of 2**-15.
+        reciprocals: the samples of 1 / (1 + x) on [0, 1] that are interpolated, in steps of 2**-15.
     """
 
     def __init__(self, source: Tensor, beta: float) -> None:
-        from oplet_builtin_ops.arithmetic.lookup import interpolate  # here, as few models have such numbers
-
         with np.errstate(all="ignore"):
             scale = float(np.float32(source.scale) * np.float32(beta))
         multiplier, shift = quantize_multiplier(scale / (10.0 / 65535.0))
-        scaled = multiply_by_quantized_multiplier(-np.arange(65536, dtype=np.int32), multiplier, shift)
-        places = np.clip(scaled.astype(np.int64) + 32767, -32768, 32767)
-        self.exponentials = interpolate(_exponential_lines(), places)
-        self.reciprocals = _reciprocal_lines()
+        self.exponentials = np.empty(65536, np.int64)
+        for start in range(0, 65536, _BLOCK):
+            distances = np.arange(-start, -start - _BLOCK, -1, dtype=np.int32)
+            places = clip(multiply_by_quantized_multiplier(distances, multiplier, shift), -65535, 0) + 32767
+            self.exponentials[start : start + _BLOCK] = _exponentials()[places.astype(np.uint16)]
+        self.reciprocals, _ = _reciprocals()
 
     def bind(self, x: Array, y: Array, largest: Array, distances: Array, wide: Int64s, scratch: Int64s) -> Thunk:
         """Return a function that computes y = SOFTMAX(x); `largest` has one element per row, the other arrays are scratch of x's
@@ -220,9 +223,7 @@ class Softmax16:
 
 def _reciprocal_int16(total: Int64s) -> tuple[Int64s, Any]:
     """Compute 1 / total of sums in steps of 2**-15; return (factor, right shift) by which exponentials become outputs."""
-    from oplet_builtin_ops.arithmetic.lookup import interpolate
-
     headroom = 32 - np.frexp(total.astype(np.float64))[1].astype(np.int64)
     shifted = ((total << np.maximum(headroom - 1, 0)) + (1 << 13)) >> 14
     places = np.clip(shifted - ((1 << 15) + (1 << 16)), -32768, 32767)
-    return interpolate(_reciprocal_lines(), places), 31 - headroom
+    return _reciprocals()[1][places.astype(np.uint16)].astype(np.int64), 31 - headroom

@@ -18,6 +18,7 @@ from oplet_builtin_ops.arithmetic.scaling import power_of_two_exponent
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Int32s = NDArray[np.int32]
     Int64s = NDArray[np.int64]
 
 __all__ = ["InputScaling", "input_scaling", "logistic_int16", "tanh_int16"]
@@ -31,17 +32,19 @@ class InputScaling(Row):
 
 
 @functools.cache
-def _samples() -> Int64s:
-    """Return logistic(i / 24) for i from 0 to 255 in steps of 1/65536, lowered by half of the error of interpolation after it."""
+def _samples() -> tuple[Int32s, Int32s]:
+    """Return logistic(i / 24) for i from 0 to 255 in steps of 1/65536, lowered by half of the error of interpolation after it, and the
+    difference of each from the next.
+    """
 
     def logistic(x: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(65536 / (1 + np.exp(-x / 24)))
 
     at = np.arange(256.0)
     error = (logistic(at) + logistic(at + 1)) / 2 - logistic(at + 0.5)
-    samples = np.floor(logistic(at) - error / 2 + 0.5).astype(np.int64)
+    samples = np.floor(logistic(at) - error / 2 + 0.5).astype(np.int32)
     samples[-1] = 65535  # the limit for large values
-    return samples
+    return samples, np.diff(samples, append=samples[-1:])
 
 
 def input_scaling(source: Tensor, output: Tensor, shifts: tuple[int, ...]) -> InputScaling:
@@ -63,37 +66,30 @@ def input_scaling(source: Tensor, output: Tensor, shifts: tuple[int, ...]) -> In
     return InputScaling(whole, shift) if whole else InputScaling(int(np.int64(3 << shift).astype(np.int32)), 0)
 
 
-def _scaled(values: Int64s, scaling: InputScaling) -> Int64s:
-    rounding = (1 << scaling.shift) >> 1
-    return (values * scaling.multiplier + rounding).astype(np.int32).astype(np.int64) >> scaling.shift
-
-
-def _line(magnitude: Int64s, bits: int) -> Int64s:
-    """Interpolate the logistic function between its samples.
+def _interpolated(values: Int64s, scaling: InputScaling, bits: int) -> tuple[Int32s, Int32s]:
+    """Interpolate the logistic function of the magnitudes of inputs; return it, and the inputs, limited to those of the samples.
 
     Args:
-        magnitude: the absolute input; 2**bits of its steps lie between two samples.
-        bits: decides the steps of the input, and those of the result, 2**-(16 + bits).
+        values: int16 inputs.
+        scaling: rescales them.
+        bits: decides the steps of the rescaled input, 2**bits from one sample to the next, and those of the result, 2**-(16 + bits).
     """
-    index = magnitude >> bits
-    samples = _samples()
-    below = samples[np.minimum(index, 254)]
-    above = samples[np.minimum(index, 254) + 1]
-    line: Int64s = (below << bits) + (magnitude & ((1 << bits) - 1)) * (above - below)
-    return line
-
-
-def logistic_int16(values: Int64s, scaling: InputScaling) -> Int64s:
-    """Compute LOGISTIC of int16 values by table interpolation; the result is int16 with scale 1/32768."""
-    x = _scaled(values, scaling)
+    scaled = (values * scaling.multiplier + ((1 << scaling.shift) >> 1)).astype(np.int32) >> scaling.shift
+    x = np.minimum(np.maximum(scaled, -255 << bits), 255 << bits)
     magnitude = np.abs(x)
-    result = np.where(magnitude >> 9 >= 255, 0x7FFF << 10, _line(magnitude, 9))
+    index = magnitude >> bits
+    samples, steps = _samples()
+    return (samples.take(index) << bits) + (magnitude & (1 << bits) - 1) * steps.take(index), x
+
+
+def logistic_int16(values: Int64s, scaling: InputScaling) -> Int32s:
+    """Compute LOGISTIC of int16 values by table interpolation; the result is int16 with scale 1/32768."""
+    line, x = _interpolated(values, scaling, 9)
+    result = np.minimum(line, 0x7FFF << 10)  # the limit for large values here
     return np.where(x >= 0, result + (1 << 9), (1 << 25) - result + (1 << 9) - 1) >> 10
 
 
-def tanh_int16(values: Int64s, scaling: InputScaling) -> Int64s:
+def tanh_int16(values: Int64s, scaling: InputScaling) -> Int32s:
     """Compute TANH of int16 values as 2 * logistic(2x) - 1 by table interpolation; the result is int16 with scale 1/32768."""
-    x = _scaled(values, scaling)
-    magnitude = np.abs(x)
-    result = np.where(magnitude >> 8 >= 255, 0xFFFF << 8, _line(magnitude, 8))
-    return np.where(x >= 0, result - (1 << 23) + (1 << 7), -result + (1 << 23) + (1 << 7) - 1) >> 8
+    line, x = _interpolated(values, scaling, 8)
+    return np.where(x >= 0, line - (1 << 23) + (1 << 7), -line + (1 << 23) + (1 << 7) - 1) >> 8

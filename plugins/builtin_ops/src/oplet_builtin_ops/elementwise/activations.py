@@ -6,6 +6,7 @@ Numerics: tflite/kernels/activations.cc
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,12 +58,11 @@ def scaled(values: NDArray[np.int64], ratio: float) -> NDArray[np.int64]:
     return multiply_by_quantized_multiplier(values.astype(np.int32), *quantize_multiplier(ratio)).astype(np.int64)
 
 
-def prepare_lookup(node: Node, rule: LookupRule) -> None:
-    """Build the look-up table of a quantized unary op, cached on the node."""
-    source, output = node.inputs[0], node.outputs[0]
-    node.prepared = node.cached(
-        ("table", source.type, output.type), (), lambda: lookup_table(source.type, output.type, rule), shared=True
-    )
+def prepare_lookup(node: Node, rule: LookupRule, numbers: Hashable = None) -> None:
+    """Build the look-up table of a quantized unary op; with `numbers`, all that `rule` depends on, once for all nodes of equal ones."""
+    types = node.inputs[0].type, node.outputs[0].type
+    shared = True if numbers is None else "everywhere"
+    node.prepared = node.cached(("table", *types, numbers), (), lambda: lookup_table(*types, rule), shared=shared)
 
 
 def bind_lookup(node: Node) -> Thunk:

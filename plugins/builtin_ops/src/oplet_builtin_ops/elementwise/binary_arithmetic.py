@@ -174,9 +174,12 @@ def bind_pairs(node: Node, rule: PairRule) -> Thunk:
     if a.is_constant and a.size == 1:
         row = node.cached(("row of b", types), [a], lambda: rule(_widened(a), b_values).astype(output.dtype))
         return lookup(row, np.broadcast_to(b.data, output.shape), output.data)
-    table = node.cached(
-        ("table", types), (), lambda: rule(a_values[:, None], b_values[None, :]).astype(output.dtype).reshape(-1), shared=True
-    )
+
+    def pairs() -> Array:  # some rows at a time, so that intermediate values stay in the cache
+        rows = np.split(a_values[:, None], a_values.size * b_values.size // _BLOCK)
+        return np.concatenate([rule(some, b_values[None, :]).astype(output.dtype) for some in rows], None)
+
+    table = node.cached(("table", types), (), pairs, shared=True)
     high, low = a.data.view(np.uint8), b.data.view(np.uint8)
     index, wide = (temporary.data for temporary in node.temporaries)
     flat = index.reshape(-1)

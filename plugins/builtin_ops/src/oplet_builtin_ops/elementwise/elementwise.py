@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import offer_in_place
-from oplet_builtin_ops.arithmetic.lookup import every_value, interpolate, interpolation_table, lookup, refuse_below, sampled_table
+from oplet_builtin_ops.arithmetic.lookup import interpolated, interpolation_table, lookup, refuse_below, sampled_table
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.elementwise.binary_arithmetic import is_quantized
@@ -83,8 +81,7 @@ def function_table(source: Tensor, output: Tensor, function: Callable[[NDArray[A
     parameters = source.scale, source.zero_point, output.scale, output.zero_point
     if source.type != TensorType.INT16:
         return sampled_table(source.type, function, *parameters)
-    lines = interpolation_table(function, *parameters)
-    return interpolate(lines, every_value(source.type)).astype(np.int16)
+    return interpolated(interpolation_table(function, *parameters))
 
 
 def uses_table(source: Tensor, output: Tensor) -> bool:

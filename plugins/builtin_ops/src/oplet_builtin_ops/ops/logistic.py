@@ -31,7 +31,7 @@ def prepare(context: Context, node: Node) -> None:
     if source.type == TensorType.INT16:
         ensure(output.scale == 1 / 32768, f"{output} has scale {output.scale:g}; LOGISTIC gives int16 with scale 1/32768.")
         scaling = input_scaling(source, output, shifts=(0,))
-        prepare_lookup(node, lambda values: logistic_int16(values, scaling))
+        prepare_lookup(node, lambda values: logistic_int16(values, scaling), scaling)
         return
     ensure(output.scale == 1 / 256, f"{output} has scale {output.scale:g}; LOGISTIC gives {output.type.name} with scale 1/256.")
     node.prepared = node.cached(("table", source.type, output.type), (), lambda: _table(source, output))

@@ -23,7 +23,7 @@ def prepare(context: Context, node: Node) -> None:
     offer_in_place(node)
     if source.type == TensorType.INT16:
         scaling = input_scaling(source, output, shifts=(0, 1))
-        prepare_lookup(node, lambda values: tanh_int16(values, scaling))
+        prepare_lookup(node, lambda values: tanh_int16(values, scaling), scaling)
     elif source.type not in FLOATS:
         node.prepared = node.cached(("table", source.type, output.type), (), lambda: _table(source, output))
 

@@ -97,9 +97,14 @@ def RESCALING(  # type: ignore[no-untyped-def]
     for c in range(scales.size):
         if taps:
             total, width = 0, 0
-            for tap in range(taps):
-                total += weights[c * row + tap * step]
-                width += abs(np.int32(weights[c * row + tap * step]))
+            if step == 1:  # which vector instructions read
+                for weight in weights[c * row : c * row + taps]:
+                    total += weight
+                    width += abs(np.int64(weight))
+            else:
+                for tap in range(taps):
+                    total += weights[c * row + tap * step]
+                    width += abs(np.int64(weights[c * row + tap * step]))
             sums[0, c], sums[1, c] = total, width
         offset, scale = offsets[c] - sums[0, c] * left, scales[c]
         offsets[c] = offset + sums[0, c] * added

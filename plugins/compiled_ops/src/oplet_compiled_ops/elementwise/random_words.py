@@ -161,12 +161,14 @@ def drawing_registration(builtin: Registration) -> Registration:
         if bind_numpys is None:
             decline("it has no numpy kernel.")
         ready(WORDS)
-        twin = node.twin(builtin)
-        twin.prepared = stream
 
         def bind() -> Thunk:
             stream.draw_by(_draw)
-            return bind_numpys(context, twin)
+            bound, node.prepared = node.prepared, stream
+            try:
+                return bind_numpys(context, node)
+            finally:
+                node.prepared = bound
 
         return bind
 

@@ -67,7 +67,6 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-_FLOAT, _BITS = struct.Struct("d"), struct.Struct("q")
 _PACKAGE = "oplet_compiled_ops."
 #: What is behind a kernel's name in the name of its second function, which takes integers, for kernels of nothing else.
 DIRECT = "__direct"
@@ -198,42 +197,40 @@ class Entry:
 
     Attributes:
         address: the address of the C function that takes the address of the slots.
+        has_arrays: whether arrays are among its arguments.
     """
 
     def __init__(self, address: int, direct: int, signature: str) -> None:
         self.address = address
         self._direct = direct
         self._kinds = kinds(signature)
-        self._floats = [not ndim and dtype.kind == "f" for dtype, ndim in self._kinds]
-        self._has_arrays = any(ndim for _, ndim in self._kinds)
+        #: The formats of the slots: arrays take several integers, numbers one integer or float.
+        self._formats = ["q" * (1 + ndim) if ndim or dtype.kind != "f" else "d" for dtype, ndim in self._kinds]
+        self._slots = struct.Struct("".join(self._formats))
+        self.has_arrays = any(ndim for _, ndim in self._kinds)
 
     @property
     def pointers(self) -> list[int]:
         """The indices of argument slots that may hold addresses: of arrays, and integers, but not lengths or floats."""
         found, at = [], 0
-        for (_, ndim), is_float in zip(self._kinds, self._floats):
-            if not is_float:
+        for formats in self._formats:
+            if formats != "d":
                 found.append(at)
-            at += 1 + ndim
+            at += len(formats)
         return found
 
     def function(self) -> Callable[..., Any]:
         """Return a Python function that takes the kernel's arguments (arrays and numbers) and runs the machine code."""
         if self._direct:
             return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(self._kinds))(self._direct)
-        call = self.by_words()
-
-        def run(*arguments: Any) -> None:
-            words: Any = np.array(self.pack(arguments), np.int64)
-            call(address(words))
-
-        return run
+        call = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(self.address)
+        return lambda *arguments: call(self.pack(arguments))
 
     def by_words(self) -> Callable[[int], None]:
         """Return a Python function that takes the address of the packed int64 argument slots and runs the machine code."""
         return ctypes.CFUNCTYPE(None, ctypes.c_int64)(self.address)
 
-    def pack(self, arguments: Sequence[Any]) -> list[int]:
+    def pack(self, arguments: Sequence[Any]) -> bytes:
         """Return the arguments as int64 slots (see the class); arrays may be read-only, and the caller keeps them alive.
 
         Raises:
@@ -241,16 +238,17 @@ class Entry:
         """
         if len(arguments) != len(self._kinds):
             raise TypeError(f"The kernel takes {len(self._kinds)} arguments, not {len(arguments)}.")
-        if not self._has_arrays:
-            words = list(arguments)
-            for at, is_float in enumerate(self._floats):
-                if is_float:
-                    words[at] = _BITS.unpack(_FLOAT.pack(words[at]))[0]
-                elif words[at].__class__ is not int:
-                    words[at] = int(words[at])
-            return words
-        words = []
-        for (dtype, ndim), is_float, argument in zip(self._kinds, self._floats, arguments):
+        return self._slots.pack(*(self._words(arguments) if self.has_arrays else arguments))
+
+    def rows(self, parts: Sequence[Sequence[Any]]) -> Any:
+        """Return an int64 array with a row of slots for the arguments of each part."""
+        words: Any = np.frombuffer(b"".join(map(self.pack, parts)), np.int64)
+        return words.reshape(len(parts), self._slots.size // 8).copy()
+
+    def _words(self, arguments: Sequence[Any]) -> list[Any]:
+        """Return the arguments with each array's address and lengths in its place."""
+        words: list[Any] = []
+        for (dtype, ndim), argument in zip(self._kinds, arguments):
             if ndim:
                 if argument.__class__ is not np.ndarray and not isinstance(argument, np.ndarray):
                     raise TypeError(f"The kernel takes {ndim} dimensions of {dtype}, not {argument!r}.")
@@ -259,12 +257,9 @@ class Entry:
                     raise TypeError(f"The kernel takes {ndim} dimensions of {dtype}, not {kind!r}.")
                 if not argument.flags.c_contiguous:
                     raise TypeError("The kernel takes contiguous arrays only.")
-                words.append(address(argument))
-                words += shape
-            elif is_float:
-                words.append(_BITS.unpack(_FLOAT.pack(argument))[0])
+                words += address(argument), *shape
             else:
-                words.append(argument if argument.__class__ is int else int(argument))
+                words.append(argument)
         return words
 
 

@@ -108,7 +108,7 @@ def _found(thunks: Sequence[Any], kept: list[Any]) -> list[_Run]:
 
 
 def _turn(entry: Entry, parts: Sequence[tuple[Any, ...]], kept: list[Any]) -> _Run:
-    words: Array = np.array([entry.pack(arguments) for arguments in parts], np.int64)
+    words: Array = entry.rows(parts)
     job: Array = np.array([entry.address, address(words), words.strides[0], len(words), 1], np.int64)
     kept += (words, job, *(value for arguments in parts for value in arguments if isinstance(value, np.ndarray)))
     return _Run([address(job)])

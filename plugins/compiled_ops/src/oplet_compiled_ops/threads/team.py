@@ -333,7 +333,7 @@ def _short(steps: Sequence[Step], threads: int, arrays: tuple[Array, ...]) -> Th
     fields = []
     for kernel, parts in steps:
         entry = kernel.entry()
-        words: Array = np.array([entry.pack(arguments) for arguments in parts], np.int64)
+        words: Array = entry.rows(parts)
         keep += [entry, words, parts]
         fields.append(_fields(entry, words, threads))
     jobs = np.array([team.take() for _ in steps], np.int64)
@@ -368,14 +368,12 @@ class _Call(partial[None]):
 def _alone(steps: Sequence[Step], run: Callable[[int], None], team: _Team, arrays: tuple[Array, ...]) -> Thunk:
     """Return a function that runs the parts of all steps on the calling thread; jobs and arguments are in one piece of memory."""
     passed: list[Array] = []
-    rows: list[tuple[Entry, list[int], int]] = []
+    rows: list[tuple[Entry, Any, int]] = []
     for kernel, parts in steps:
         entry = kernel.entry()
-        words: list[int] = []
-        for arguments in parts:
-            words += entry.pack(arguments)
-            passed += [value for value in arguments if isinstance(value, np.ndarray)]
-        rows.append((entry, words, len(parts)))
+        if entry.has_arrays:
+            passed += [value for arguments in parts for value in arguments if isinstance(value, np.ndarray)]
+        rows.append((entry, array("q", b"".join(map(entry.pack, parts))), len(parts)))
     count = len(rows)
     first = (JOB_WORDS + 1) * count
     last = first + sum(len(words) for _, words, _ in rows)
@@ -386,7 +384,7 @@ def _alone(steps: Sequence[Step], run: Callable[[int], None], team: _Team, array
     for entry, words, several in rows:
         length = 8 * len(words) // several if several else 0
         memory[own : own + HEAD_WORDS] = array("q", (entry.address, where + 8 * at, length, several, min(1, several)))
-        memory[at : at + len(words)] = array("q", words)
+        memory[at : at + len(words)] = words
         own += JOB_WORDS
         at += len(words)
     memory[own:first] = array("q", jobs)
@@ -402,8 +400,8 @@ def _single(kernel: Kernel, parts: Sequence[tuple[Any, ...]], arrays: tuple[Arra
     """
     run, team, entry = RUN.by_words(), _team(), kernel.entry()
     words = entry.pack(parts[0])
-    memory = array("q", (entry.address, 0, 8 * len(words), 1, 1, *_NO_LINKS, 0, team.address, 0, 1))
-    memory.extend(words)
+    memory = array("q", (entry.address, 0, len(words), 1, 1, *_NO_LINKS, 0, team.address, 0, 1))
+    memory.frombytes(words)
     where, _ = memory.buffer_info()  # of its final size, which does not move any more
     memory[1], memory[JOB_WORDS], memory[JOB_WORDS + 2] = where + 8 * (JOB_WORDS + 4), where, where + 8 * JOB_WORDS
     call = _Call(run, where + 8 * (JOB_WORDS + 1))
@@ -428,7 +426,7 @@ def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> 
         for number, some in enumerate(turns):
             if number:
                 checkpoint()
-            words: Array = np.array([entry.pack(arguments) for arguments in some], np.int64)
+            words: Array = entry.rows(some)
             _write(
                 job, _fields(entry, words, threads)
             )  # all parts of the last batch are done, so that no thread reads the job now
