@@ -60,11 +60,10 @@ def serve(
         int, typer.Option(min=1, metavar="N", help="Requests of a model that run or wait; others get 429.")
     ] = 256,
     max_rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows of one request.")] = 4096,
-    max_request_bytes: Annotated[int, typer.Option(min=1, max=(1 << 31) - 1, metavar="BYTES", help="The size of a request.")] = 32
-    << 20,
-    max_message_bytes: Annotated[
-        int, typer.Option(min=1, max=(1 << 31) - 1, metavar="BYTES", help="The size of a message over gRPC.")
-    ] = 4 << 20,
+    max_request_bytes: Annotated[
+        int | None,
+        typer.Option(min=1, max=(1 << 31) - 1, metavar="BYTES", help="The size of a request. Default: 32 MiB, 4 over gRPC."),
+    ] = None,
     max_bodies_bytes: Annotated[
         int, typer.Option(min=1, metavar="BYTES", help="The size of all requests under way; of one at least.")
     ] = 1 << 30,
@@ -133,9 +132,9 @@ def serve(
         "max_sequence_bytes": max_sequence_bytes,
         "sequence_seconds": sequence_seconds,
     }
+    sizes = {} if max_request_bytes is None else dict.fromkeys(("max_request_bytes", "max_message_bytes"), max_request_bytes)
     bounds = Bounds(
-        max_request_bytes=max_request_bytes,
-        max_message_bytes=max_message_bytes,
+        **sizes,
         max_bodies_bytes=max_bodies_bytes,
         max_connections=max_connections,
         idle_seconds=idle_seconds,

@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from oplet_serve.refusals import LARGE, Refusal
+from oplet_serve.values.slices import SMALL_FIRST
 
 __all__ = ["Bodies", "Bounds", "Share"]
 
 #: Large bodies that wait for their turn at a time.
 _MOST_WAITING = 16
+#: Seconds between the looks of one that passes, whether small requests are gone.
+_PAUSES = (0.001,) * 4
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,8 @@ class Bodies:
             self._waiting += 1
             try:
                 async with self._turn:
-                    await asyncio.sleep(0)
+                    for pause in _PAUSES:
+                        await asyncio.sleep(pause if SMALL_FIRST.count else 0)
             finally:
                 self._waiting -= 1
 

@@ -333,7 +333,7 @@ class RpcServer:
         self._server = grpc.aio.server(
             interceptors=[_Receiving(self._bounds.idle_seconds), PromServerInterceptor(enable_handling_time_histogram=True)],
             options=[
-                ("grpc.max_receive_message_length", min(self._bounds.max_message_bytes, self._bounds.max_request_bytes)),
+                ("grpc.max_receive_message_length", self._bounds.max_message_bytes),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),
                 # The window of a call is this, and what its message lacks; else it grows to megabytes of what is refused or given up.
@@ -350,10 +350,6 @@ class RpcServer:
         except RuntimeError:
             raise StateError(f"gRPC cannot listen on {self._address}; is the port taken? --grpc-port takes another.") from None
         await self._server.start()
-
-    async def wait(self) -> None:
-        """Wait until the server has stopped."""
-        await self._server.wait_for_termination()
 
     async def stop(self) -> None:
         """Refuse new calls, and stop once calls in progress have finished or the grace time is over."""
