@@ -162,7 +162,8 @@ def _check(found: list[FoundModel], extra: dict[str, Any], max_batch_size: int) 
         ]
         version = f" version {model.version}" if model.version else ""
         kept = f"; sequences keep {', '.join(opened.states)}" if opened.states else ""
-        _tell(f"{model.name}{version}: {sides[0]} -> {sides[1]}; {_rows_told(opened.batch_size)}{kept}")
+        rows = f"up to {opened.batch_size} rows at once" if opened.batch_size > 1 else "row by row"
+        _tell(f"{model.name}{version}: {sides[0]} -> {sides[1]}; {rows}{kept}")
         opened.close()
 
 
@@ -175,10 +176,6 @@ def _tell(text: str, *, err: bool = False) -> None:
     if console.is_terminal:
         text = textwrap.fill(text, console.width, break_long_words=False, break_on_hyphens=False)
     typer.echo(text, err=err)
-
-
-def _rows_told(size: int) -> str:
-    return f"up to {size} rows at once" if size > 1 else "row by row"
 
 
 def _run(

@@ -14,8 +14,8 @@ __all__ = ["Bodies", "Bounds", "Share"]
 
 #: Large bodies that wait for their turn at a time.
 _MOST_WAITING = 16
-#: Seconds between the looks of one that passes, whether small requests are gone.
-_PAUSES = (0.001,) * 4
+#: Looks of one that passes whether small requests are gone, and the seconds between.
+_LOOKS, _PAUSE = 4, 0.001
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,10 @@ class Bodies:
             self._waiting += 1
             try:
                 async with self._turn:
-                    for pause in _PAUSES:
-                        await asyncio.sleep(pause if SMALL_FIRST.count else 0)
+                    for _ in range(_LOOKS):
+                        await asyncio.sleep(_PAUSE if SMALL_FIRST.count else 0)
+                        if not SMALL_FIRST.count:
+                            break
             finally:
                 self._waiting -= 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import logging
@@ -10,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
 import grpc
+from anyio import fail_after
 from google.protobuf.message import DecodeError
 from mlserver.errors import MLServerError
 from mlserver.grpc import dataplane_pb2 as pb
@@ -282,10 +282,11 @@ class _Receiving(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignor
         iterator = messages.__aiter__()
         while True:
             try:
-                data = await asyncio.wait_for(iterator.__anext__(), self._seconds)
+                with fail_after(self._seconds):
+                    data = await iterator.__anext__()
             except StopAsyncIteration:
                 return
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 told = f"The call has sent no message for {self._seconds:g} s; a stream is closed then."
                 await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, told)
             try:
