@@ -196,7 +196,7 @@ def main() -> None:
             for name, flood in floods.items():
                 if wanted and name not in wanted:
                     continue
-                with served(folder, "--max-message-bytes", 32 << 20, space=6 << 30) as server:
+                with served(folder, "--max-request-bytes", 32 << 20, space=6 << 30) as server:
                     before = _peak(server)
                     begun = time.monotonic()
                     try:

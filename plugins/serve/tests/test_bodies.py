@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import grpc
 import numpy as np
@@ -14,10 +17,13 @@ from plugins.serve.tests.models import mirror
 from plugins.serve.tests.serving import message, served
 from tests.children import LONG
 
-from oplet_serve.doors.bounds import Bodies
+from oplet_serve.doors.bounds import Bodies, Bounds
+from oplet_serve.doors.rest import rest_application
+from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.options import Options
 from oplet_serve.refusals import Refusal
 from oplet_serve.served_model import ServedModel
+from oplet_serve.values.slices import SMALL, SMALL_FIRST
 
 
 def test_a_share_is_given_back_however_its_request_ends() -> None:
@@ -31,6 +37,74 @@ def test_a_share_is_given_back_however_its_request_ends() -> None:
         assert (caught.value.status_code, bodies.held) == (413, 4)
         first.add(6)
     assert bodies.held == 0
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_large_body_waits_for_small_requests_but_not_for_ever(monkeypatch: pytest.MonkeyPatch, ends: bool) -> None:
+    async def order() -> list[str]:
+        bodies, done = Bodies(1), []
+
+        async def large() -> None:
+            await bodies.turn()
+            done.append("large")
+
+        with SMALL_FIRST:
+            waiting = asyncio.ensure_future(large())
+            for _ in range(10):
+                await asyncio.sleep(0.001)
+            done.append("small")
+            if not ends:
+                await asyncio.wait_for(waiting, LONG)
+        await asyncio.wait_for(waiting, LONG)
+        return done
+
+    monkeypatch.setattr("oplet_serve.doors.bounds._LOOKS", 1_000_000 if ends else 2)
+    assert asyncio.run(order()) == (["small", "large"] if ends else ["large", "small"])
+
+
+def _answer(bounds: Bounds, bodies: Bodies, length: int, most: int) -> tuple[int, Any]:
+    """The status and JSON that a request of so many bytes gets, of which none comes, from a model that takes `most`."""
+
+    async def model(name: str, version: str | None) -> Any:
+        return SimpleNamespace(most_bytes=most)
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    sent: list[Any] = []
+    threads = WorkerThreads(1, "unread")
+    registry: Any = SimpleNamespace(get_model=model)
+    data_plane: Any = None
+    app = rest_application(data_plane, registry, bounds, bodies, threads)
+    path, headers = "/v2/models/floor/infer", [(b"content-length", b"%d" % length)]
+    scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "headers": headers, "query_string": b""}
+    asyncio.run(asyncio.wait_for(app(scope, receive, send), LONG))
+    threads.close()
+    return sent[0]["status"], json.loads(sent[1]["body"])
+
+
+def test_a_body_that_does_not_come_is_given_up() -> None:
+    bodies = Bodies(1 << 20)
+    status, told = _answer(Bounds(read_seconds=0.01), bodies, 100, 1000)
+    assert (status, told) == (408, {"error": "The request's body did not come within 0.01 s."})
+    assert bodies.held == 0
+
+
+@pytest.mark.parametrize("length", [SMALL, SMALL + 1])
+def test_a_large_request_waits_for_its_turn_before_it_is_looked_at(monkeypatch: pytest.MonkeyPatch, length: int) -> None:
+    bodies = Bodies(1 << 20)
+    turns: list[int] = []
+
+    async def turn() -> None:
+        turns.append(bodies.held)
+
+    monkeypatch.setattr(bodies, "turn", turn)
+    status, told = _answer(Bounds(), bodies, length, 1000)
+    assert (status, "larger than 1000 bytes" in told["error"]) == (413, True)
+    assert len(turns) == (length > SMALL)
 
 
 @pytest.mark.environment

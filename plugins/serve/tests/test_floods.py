@@ -26,7 +26,7 @@ SPACE = 1 << 30
 def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The server."""
     with served(
-        models(tmp_path_factory.mktemp("models")), "--workers", 2, "--max-message-bytes", 32 << 20, space=SPACE
+        models(tmp_path_factory.mktemp("models")), "--workers", 2, "--max-request-bytes", 32 << 20, space=SPACE
     ) as server:
         yield server
 

@@ -38,10 +38,13 @@ def test_the_page_s_code_runs_and_its_assertions_hold(server: Server) -> None:
 
 def test_the_page_s_defaults_are_those_of_the_command_and_the_runtime() -> None:
     rows = {
-        name: float(value.replace(",", "")) for name, value in re.findall(r"^\| `--([\w-]+)` \| ([\d,]+) \|", PAGE, re.MULTILINE)
+        name: float(value.replace(",", "")) for name, value in re.findall(r"^\| `--([\w-]+)` \| ([\d,]+)[ ;]", PAGE, re.MULTILINE)
     }
-    assert len(rows) == 13
+    assert len(rows) == 12
     defaults = {option.opts[0].removeprefix("--"): option.default for option in parser().params}
+    assert defaults["max-request-bytes"] is None  # two defaults, of HTTP and gRPC
+    defaults["max-request-bytes"] = Bounds.max_request_bytes
+    assert f"; {Bounds.max_message_bytes:,} over gRPC" in PAGE
     settings = {field.name.replace("_", "-"): field.default for kind in (Bounds, Options) for field in fields(kind)}
     for name, value in rows.items():
         assert defaults[name] == value == settings[name], name

@@ -60,11 +60,10 @@ def serve(
         int, typer.Option(min=1, metavar="N", help="Requests of a model that run or wait; others get 429.")
     ] = 256,
     max_rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows of one request.")] = 4096,
-    max_request_bytes: Annotated[int, typer.Option(min=1, max=(1 << 31) - 1, metavar="BYTES", help="The size of a request.")] = 32
-    << 20,
-    max_message_bytes: Annotated[
-        int, typer.Option(min=1, max=(1 << 31) - 1, metavar="BYTES", help="The size of a message over gRPC.")
-    ] = 4 << 20,
+    max_request_bytes: Annotated[
+        int | None,
+        typer.Option(min=1, max=(1 << 31) - 1, metavar="BYTES", help="The size of a request. Default: 32 MiB, 4 over gRPC."),
+    ] = None,
     max_bodies_bytes: Annotated[
         int, typer.Option(min=1, metavar="BYTES", help="The size of all requests under way; of one at least.")
     ] = 1 << 30,
@@ -133,9 +132,9 @@ def serve(
         "max_sequence_bytes": max_sequence_bytes,
         "sequence_seconds": sequence_seconds,
     }
+    sizes = {} if max_request_bytes is None else dict.fromkeys(("max_request_bytes", "max_message_bytes"), max_request_bytes)
     bounds = Bounds(
-        max_request_bytes=max_request_bytes,
-        max_message_bytes=max_message_bytes,
+        **sizes,
         max_bodies_bytes=max_bodies_bytes,
         max_connections=max_connections,
         idle_seconds=idle_seconds,
@@ -163,7 +162,8 @@ def _check(found: list[FoundModel], extra: dict[str, Any], max_batch_size: int) 
         ]
         version = f" version {model.version}" if model.version else ""
         kept = f"; sequences keep {', '.join(opened.states)}" if opened.states else ""
-        _tell(f"{model.name}{version}: {sides[0]} -> {sides[1]}; {_rows_told(opened.batch_size)}{kept}")
+        rows = f"up to {opened.batch_size} rows at once" if opened.batch_size > 1 else "row by row"
+        _tell(f"{model.name}{version}: {sides[0]} -> {sides[1]}; {rows}{kept}")
         opened.close()
 
 
@@ -176,10 +176,6 @@ def _tell(text: str, *, err: bool = False) -> None:
     if console.is_terminal:
         text = textwrap.fill(text, console.width, break_long_words=False, break_on_hyphens=False)
     typer.echo(text, err=err)
-
-
-def _rows_told(size: int) -> str:
-    return f"up to {size} rows at once" if size > 1 else "row by row"
 
 
 def _run(

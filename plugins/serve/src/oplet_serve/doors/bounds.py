@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from oplet_serve.refusals import LARGE, Refusal
+from oplet_serve.values.slices import SMALL_FIRST
 
 __all__ = ["Bodies", "Bounds", "Share"]
 
 #: Large bodies that wait for their turn at a time.
 _MOST_WAITING = 16
+#: Looks of one that passes whether small requests are gone, and the seconds between.
+_LOOKS, _PAUSE = 4, 0.001
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,10 @@ class Bodies:
             self._waiting += 1
             try:
                 async with self._turn:
-                    await asyncio.sleep(0)
+                    for _ in range(_LOOKS):
+                        await asyncio.sleep(_PAUSE if SMALL_FIRST.count else 0)
+                        if not SMALL_FIRST.count:
+                            break
             finally:
                 self._waiting -= 1
 

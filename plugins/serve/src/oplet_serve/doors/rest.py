@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import zlib
@@ -10,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
+from anyio import fail_after
 from mlserver.errors import MLServerError
 from mlserver.handlers import DataPlane
 from mlserver.registry import MultiModelRegistry
@@ -171,15 +171,18 @@ class _Paths:
         return _json(told)
 
     async def infer(self, request: Request) -> Response:
+        length = request.headers.get("content-length", "0")
+        stated = int(length[:19]) if length.isdigit() else 0
+        if stated > SMALL:  # also if it is refused
+            await self._bodies.turn()
+        model = await self._registry.get_model(*_model_of(request))  # before there is a metric of that name, and the body is read
+        most = min(self._bounds.max_request_bytes, model.most_bytes)
+        if stated > most:
+            raise _too_large(most)
         with self._bodies.share() as share:
-            return await self._inferred(request, share)
-
-    async def _inferred(self, request: Request, share: Share) -> Response:
-        name, version = _model_of(request)
-        model = await self._registry.get_model(name, version)  # before there is a metric of that name, and the body is read
-        body = await self._body(request, share, min(self._bounds.max_request_bytes, model.most_bytes))
-        with SMALL_FIRST if len(body) <= SMALL else contextlib.nullcontext():
-            return await self._computed(request, body, model)
+            body = await self._body(request, share, most)
+            with SMALL_FIRST if len(body) <= SMALL else contextlib.nullcontext():
+                return await self._computed(request, body, model)
 
     async def _computed(self, request: Request, body: bytes, model: Any) -> Response:
         length = _single(request, HEADER)
@@ -203,12 +206,10 @@ class _Paths:
         Raises:
             Refusal: it is too large, is malformed, or takes too long to come.
         """
-        length = request.headers.get("content-length", "0")
-        if length.isdigit() and int(length[:19]) > most:
-            raise _too_large(most)
         try:
-            parts = await asyncio.wait_for(_collected(request, most, share), self._bounds.read_seconds)
-        except asyncio.TimeoutError:
+            with fail_after(self._bounds.read_seconds):
+                parts = await _collected(request, most, share)
+        except TimeoutError:
             raise Refusal(f"The request's body did not come within {self._bounds.read_seconds} s.", LATE) from None
         large = sum(map(len, parts)) > SMALL
         body = await self._threads.run(b"".join, parts, large=True) if large else b"".join(parts)

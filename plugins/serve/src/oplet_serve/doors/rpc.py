@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import logging
@@ -10,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
 import grpc
+from anyio import fail_after
 from google.protobuf.message import DecodeError
 from mlserver.errors import MLServerError
 from mlserver.grpc import dataplane_pb2 as pb
@@ -282,10 +282,11 @@ class _Receiving(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignor
         iterator = messages.__aiter__()
         while True:
             try:
-                data = await asyncio.wait_for(iterator.__anext__(), self._seconds)
+                with fail_after(self._seconds):
+                    data = await iterator.__anext__()
             except StopAsyncIteration:
                 return
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 told = f"The call has sent no message for {self._seconds:g} s; a stream is closed then."
                 await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, told)
             try:
@@ -333,7 +334,7 @@ class RpcServer:
         self._server = grpc.aio.server(
             interceptors=[_Receiving(self._bounds.idle_seconds), PromServerInterceptor(enable_handling_time_histogram=True)],
             options=[
-                ("grpc.max_receive_message_length", min(self._bounds.max_message_bytes, self._bounds.max_request_bytes)),
+                ("grpc.max_receive_message_length", self._bounds.max_message_bytes),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),
                 # The window of a call is this, and what its message lacks; else it grows to megabytes of what is refused or given up.
@@ -350,10 +351,6 @@ class RpcServer:
         except RuntimeError:
             raise StateError(f"gRPC cannot listen on {self._address}; is the port taken? --grpc-port takes another.") from None
         await self._server.start()
-
-    async def wait(self) -> None:
-        """Wait until the server has stopped."""
-        await self._server.wait_for_termination()
 
     async def stop(self) -> None:
         """Refuse new calls, and stop once calls in progress have finished or the grace time is over."""

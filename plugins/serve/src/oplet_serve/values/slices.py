@@ -22,21 +22,21 @@ _GIVING_WAY = 0.004
 class _SmallFirst:
     """Small requests under way, for which threads with large work stop between two slices: Python runs one thread at a time.
 
-    Used by one thread, the event loop's, as a context of each small request.
+    Used by one thread, the event loop's, as a context of each small request; `count` are under way.
     """
 
     def __init__(self) -> None:
-        self._count, self._thread = 0, 0
+        self.count, self._thread = 0, 0
         self._none = threading.Event()
         self._none.set()
 
     def __enter__(self) -> None:
-        self._count, self._thread = self._count + 1, threading.get_ident()
+        self.count, self._thread = self.count + 1, threading.get_ident()
         self._none.clear()
 
     def __exit__(self, *raised: object) -> None:
-        self._count -= 1
-        if not self._count:
+        self.count -= 1
+        if not self.count:
             self._none.set()
 
     def give_way(self) -> None:

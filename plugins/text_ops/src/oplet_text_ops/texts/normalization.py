@@ -26,7 +26,7 @@ __all__ = ["FORMS", "case_fold", "normalize"]
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 FORMS = get_args(Form)
 #: Characters of a piece, unless there is none before which it can be cut.
-_PIECE = 1 << 14
+_PIECE = 1 << 12
 #: Marks of one class that may compose: no character is made of more than a starter and three marks, and after one that does not compose,
 #: no other of its class does.
 _COMPOSING = 4
