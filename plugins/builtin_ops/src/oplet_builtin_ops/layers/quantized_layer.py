@@ -5,6 +5,7 @@ Numerics: PopulateConvolutionQuantizationParams and GetQuantizedConvolutionMulti
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING
@@ -23,6 +24,9 @@ from oplet_builtin_ops.layers.weights import ensure_bias, row_sums, sums_and_wid
 
 if TYPE_CHECKING:
     from oplet_builtin_ops.arithmetic.requantize import Requantizer
+    from oplet_builtin_ops.layers.convolution import Products
+    from oplet_builtin_ops.layers.depthwise import Taps
+    from oplet_builtin_ops.layers.windows import Strip
 
 __all__ = [
     "QuantizedLayer",
@@ -305,6 +309,15 @@ class QuantizedLayer(Record, frozen=False):
     def finish(self, requantizer: Requantizer, block: Array, target: Array, lane: int = 0) -> list[Call]:
         """Return numpy calls that requantize one block of accumulators into `target`."""
         return requantizer.calls(block, target, self.scratch.data[lane], self.folds)
+
+    def calls(self, plan: Products | Taps, weights: Array, requantizer: Requantizer) -> Iterator[Call]:
+        """Return the numpy calls of a convolution, from the activations to the output; the weights are in the layout of `plan`."""
+        output = self.output.data.reshape(-1, self.weights.shape[self.axis])
+
+        def finish(strip: Strip, block: Array) -> list[Call]:
+            return self.finish(requantizer, block, output[strip.start : strip.stop], strip.lane)
+
+        return plan.calls(self.source.data, self.source.zero_point, weights, output, finish)
 
     def thunk(self, calls: Calls) -> Thunk:
         """Return a function that executes the numpy calls of `calls`, generated in each run if weights or bias are not constant."""
