@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 try:
@@ -161,7 +160,7 @@ class _Claims:
                 outputs,
                 self.bodies_of(indices),
                 self.engine,
-                partial(_charge, context, taken),
+                lambda nbytes: context.charge(taken + nbytes),
                 self.reference,
             )
         except LimitError as error:
@@ -220,8 +219,3 @@ def _more_than_copies(
     for subset in copies:
         refused.update(dict.fromkeys(subset.nodes, "its partition would only copy, which the runtime does faster"))
     return [subset for subset in partitions if subset not in copies]
-
-
-def _charge(context: DelegateContext, taken: int, nbytes: int) -> None:
-    """Raise an error if a partition's memory, added to the `taken` bytes, exceeds the limit."""
-    context.charge(taken + nbytes)
