@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
+import sys
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +26,20 @@ from tests.places import CONFORMANCE
 from oplet import PluginManager
 from oplet.errors import OpletError
 
-__all__ = ["ALL_GROUPS", "GROUPS", "Case", "cases", "chosen", "every_group", "grader", "here", "verdicts"]
+__all__ = [
+    "ALL_GROUPS",
+    "GROUPS",
+    "Case",
+    "cases",
+    "chosen",
+    "every_delegated_group",
+    "every_group",
+    "grader",
+    "here",
+    "processes",
+    "verdicts",
+    "wrong_in",
+]
 
 #: The archives of cases, from CONFORMANCE on; and those whose operators oplet has and whose models LiteRT runs.
 ALL_GROUPS = sorted(path.relative_to(CONFORMANCE) for folder in ("ops", "real") for path in (CONFORMANCE / folder).glob("*.zip"))
@@ -32,6 +47,9 @@ GROUPS = [path for path in ALL_GROUPS if path.stem not in ("flex", "unrunnable")
 
 here = pytest.mark.skipif(not GROUPS, reason="the recorded cases lie outside the project and are not here")
 every_group = pytest.mark.parametrize("group", GROUPS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+every_delegated_group = pytest.mark.parametrize(
+    "group", [group for group in ALL_GROUPS if group.stem != "unrunnable"], ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
 
 
 class Case(NamedTuple):
@@ -101,12 +119,36 @@ def chosen(*groups: Path) -> list[Case]:
 @cache
 def grader() -> ModuleType:
     """The grader that lies beside the recordings."""
-    spec = importlib.util.spec_from_file_location("oplet_recorded_cases", CONFORMANCE / "run.py")
+    spec = importlib.util.spec_from_file_location("run", CONFORMANCE / "run.py")  # by which processes of its own import it
     if spec is None or spec.loader is None:
         pytest.skip("there is no grader beside the recordings")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@contextmanager
+def processes(delegate: str) -> Iterator[Any]:
+    """A process that runs cases with a delegate, as `--delegate` names it, replaced when it dies: a delegate may end it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(CONFORMANCE))
+        patch.setitem(sys.modules, "run", grader())
+        pool = grader().Pool(f"benchmarks.delegated:{delegate}")
+        yield pool
+        pool.stop()
+
+
+def wrong_in(group: Path, process: Any, explained: Mapping[str, str], seconds: int) -> str:
+    """Run the cases of this part in a process of `processes`; return a line for each that is neither exact nor as `explained`, by the
+    beginning of its id, says.
+    """
+    wrong = []
+    for case in chosen(group):
+        if case.runs:
+            verdict, detail, _ = process.run((str(case.path), case.name), seconds)
+            if verdict not in ("exact", next((v for start, v in explained.items() if case.id.startswith(start)), "exact")):
+                wrong.append(f"{verdict} {case.name}: {detail}")
+    return "\n".join(wrong)
 
 
 @cache

@@ -17,7 +17,7 @@ from oplet.errors import PrepareError
 from oplet.schema.options import SoftmaxOptions
 from oplet_testing import Spec, one_op_model
 from oplet_testing.distributions import fake_distribution, installed
-from oplet_tools.describing.doctor import diagnose
+from oplet_tools.describing.doctor import examine
 from oplet_tools.scaffolding.scaffold import Names, new_op
 
 PAGE = ROOT / "docs" / "writing-an-op.md"
@@ -199,7 +199,7 @@ def test_the_doctor_tells_the_limits_and_who_serves_the_rest(tmp_path: Path) -> 
     path = tmp_path / "model.tflite"
     path.write_bytes(one_op_model("SOFTMAX", [Spec("float32", [2])], [Spec("float32", [2])], SoftmaxOptions(beta=1.0)))
     for manager in everything(site):
-        [diagnosis] = diagnose(path, manager)
+        [diagnosis] = examine(path, manager).operators
         assert diagnosis.provider.startswith("oplet-float-softmax 2.0 (input 0 of type FLOAT32), else oplet-")
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.places import ROOT
 
 from oplet import PluginManager
-from oplet_tools.describing.doctor import diagnose
+from oplet_tools.describing.doctor import examine
 
 pytestmark = [
     pytest.mark.sweep,
@@ -51,7 +51,8 @@ def test_the_delegate_gives_what_the_page_says(folder: Path) -> None:
 def test_doctor_names_the_packages_that_the_page_names(folder: Path) -> None:
     bare = PluginManager.named(["oplet-builtin-ops"], "plugins")
     needed = {
-        name: {op.op: op.package for op in diagnose(folder / f"{name}.tflite", bare) if op.fix} for name in ("features", "parse")
+        name: {op.op: op.package for op in examine(folder / f"{name}.tflite", bare).operators if op.fix}
+        for name in ("features", "parse")
     }
     assert needed["parse"] == {"FlexParseExampleV2": "oplet-flex-delegate"}
     assert set(needed["features"].values()) == {"oplet-flex-ops"}

@@ -61,7 +61,7 @@ _HOMES = {
     "ensure_type": "oplet.ops.context",
     "hookimpl": "oplet.plugins.hookspecs",
     "kernel_registration": "oplet.delegates.delegate",
-    "largest_partitions": "oplet.delegates.delegate",
+    "largest_partitions": "oplet.delegates.partition",
     "load_delegate": "oplet.runtime.delegation.load",
     "write_atomically": "oplet.model.files.atomic_write",
 }

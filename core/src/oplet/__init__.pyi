@@ -6,8 +6,8 @@ from oplet.delegates.delegate import DelegateKernel as DelegateKernel
 from oplet.delegates.delegate import DelegateParams as DelegateParams
 from oplet.delegates.delegate import SimpleDelegate as SimpleDelegate
 from oplet.delegates.delegate import kernel_registration as kernel_registration
-from oplet.delegates.delegate import largest_partitions as largest_partitions
 from oplet.delegates.partition import NodeSubset as NodeSubset
+from oplet.delegates.partition import largest_partitions as largest_partitions
 from oplet.delegates.registry import DelegateRegistry as DelegateRegistry
 from oplet.model.builders.model_builder import ModelBuilder as ModelBuilder
 from oplet.model.files.atomic_write import write_atomically as write_atomically

@@ -12,7 +12,7 @@ from core.tests.chains import ADD_ONE, F32, Computes, add_chain, answer
 from oplet import Delegate, DelegateRegistry, Interpreter, ModelBuilder, MutableOpResolver, Registration, SimpleDelegate, decline
 from oplet.errors import DelegateError, DelegateLoadError, OpConflictError, UnresolvedOpError, UnservedNodeError
 from oplet_testing import Spec, chain_graph, elementwise, graph_model, one_op_model
-from oplet_tools.describing.doctor import diagnose
+from oplet_tools.describing.doctor import examine
 from oplet_tools.describing.inspect import inspect_model
 
 NEGATES = """
@@ -194,7 +194,7 @@ def test_reports_name_its_package(negating: Any, tmp_path: Any) -> None:
     path = tmp_path / "m.tflite"
     path.write_bytes(one_op_model("NegAll", [Spec(F32, [3])], [Spec(F32, [3])]))
     manager = negating.manager()
-    [found] = diagnose(path, manager)
+    [found] = examine(path, manager).operators
     assert (found.provider, found.fix) == ("oplet-neg 1.0 (delegate negates)", "")
     [op] = inspect_model(path, manager)["ops"]
     assert (op["distribution"], op["why"], op["advice"]) == ("oplet-neg", "the delegate negates exists for it", "")
@@ -205,7 +205,7 @@ def test_reports_ask_the_delegate_about_each_node(negating: Any, tmp_path: Any) 
     path = tmp_path / "m.tflite"
     path.write_bytes(model("NegAll", "NegNothing"))
     manager = negating.manager()
-    found = {each.op: each for each in diagnose(path, manager)}
+    found = {each.op: each for each in examine(path, manager).operators}
     assert found["NegAll"].is_served
     assert not found["NegNothing"].is_served
     assert (found["NegNothing"].provider, found["NegNothing"].package) == ("", "")

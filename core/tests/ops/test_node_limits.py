@@ -30,7 +30,7 @@ from oplet.schema.options import IfOptions, ReshapeOptions, SoftmaxOptions, Whil
 from oplet.schema.stablehlo_options import StableHLOCompositeOptions
 from oplet_testing.graphs import Graph, Op, graph_model
 from oplet_testing.one_op import Spec, one_op_model
-from oplet_tools.describing.doctor import diagnose
+from oplet_tools.describing.doctor import examine
 from oplet_tools.describing.operators import operators_page
 
 FLOAT, INT8, UINT8 = TensorType.FLOAT32, TensorType.INT8, TensorType.UINT8
@@ -354,7 +354,7 @@ def test_the_page_of_operators_and_the_doctor_tell_limits(site: Any, tmp_path: A
     assert "| SOFTMAX | 1 | any; only input 0 of type FLOAT32 and of 2 dimensions |" in page
     path = tmp_path / "model.tflite"
     path.write_bytes(one_op_model("SOFTMAX", [X], [X], SoftmaxOptions()))
-    [diagnosis] = diagnose(path, site.manager())
+    [diagnosis] = examine(path, site.manager()).operators
     assert diagnosis.provider == "oplet-quick 1.0 (input 0 of type FLOAT32 and of 2 dimensions), else oplet-base 1.0"
 
 

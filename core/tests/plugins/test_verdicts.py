@@ -7,7 +7,7 @@ from typing import Any
 
 from oplet import TensorType
 from oplet_testing import Spec, one_op_model
-from oplet_tools.describing.doctor import diagnose
+from oplet_tools.describing.doctor import examine
 from oplet_tools.describing.inspect import inspect_model
 
 DRAFT = """
@@ -31,7 +31,7 @@ def one_node(folder: Path, op: str) -> Path:
 def test_a_package_that_declines_every_node_serves_none(site: Any, tmp_path: Path) -> None:
     site.add("oplet-draft", source=DRAFT)
     path = one_node(tmp_path, "Draft")
-    [found] = diagnose(path, site.manager())
+    [found] = examine(path, site.manager()).operators
     assert not found.is_served
     assert "oplet-draft 1.0 declines it: it is a draft" in found.fix
     [op] = inspect_model(path, site.manager())["ops"]
@@ -49,6 +49,6 @@ def test_inspect_names_the_package_that_serves_where_the_first_one_declines(site
 def test_two_packages_that_claim_an_op_are_told_in_its_row(site: Any, tmp_path: Path) -> None:
     for name in ("oplet-one", "oplet-two"):
         site.add_op(name, op="Both")
-    [found] = diagnose(one_node(tmp_path, "Both"), site.manager())
+    [found] = examine(one_node(tmp_path, "Both"), site.manager()).operators
     assert not found.is_served
     assert "is claimed by oplet-one 1.0 and oplet-two 1.0" in found.fix

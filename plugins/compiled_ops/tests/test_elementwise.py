@@ -25,15 +25,17 @@ from oplet.schema.options import (
     SoftmaxOptions,
     SubOptions,
 )
-from oplet_compiled_ops.elementwise.float_pairs import (
+from oplet_compiled_ops.elementwise import (
     ADD,
+    DIVIDE,
     MULTIPLY,
     PRELU,
+    SMALLER_FIRST,
     SQUARED_DIFFERENCE,
     SUBTRACT,
     SUBTRACT_FROM,
-    bind_float_pair,
 )
+from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair
 from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition, repetition
 from oplet_testing import Spec, invoke, one_op_model
 
@@ -264,7 +266,7 @@ def test_compiled_kernels_serve_the_usual_types() -> None:
         Repetition(2, 3, 600, 600, False),
     ],
 )
-@pytest.mark.parametrize("op", [ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, PRELU, SQUARED_DIFFERENCE])
+@pytest.mark.parametrize("op", [ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, PRELU, SQUARED_DIFFERENCE, DIVIDE, SMALLER_FIRST])
 def test_pairs_written_over_an_operand_are_the_same_bit_for_bit(op: int, how: Repetition) -> None:
     random = np.random.default_rng(op)
     x = random.standard_normal(how.blocks * how.rows * how.columns).astype(np.float32)

@@ -43,7 +43,7 @@ def test_versions_are_those_of_the_numpy_kernels() -> None:
     claims = {claim.op: (claim.min_version, claim.max_version) for claim in resolver.entries()}
     tables = (oplet_compiled_ops.CUSTOM, *oplet_compiled_ops.ELSEWHERE.values())
     custom = {name: (first, last) for table in tables for name, (_, first, last) in table.items()}
-    builtin = {BuiltinOperator[name]: oplet_builtin_ops.VERSIONS[name] for name in oplet_compiled_ops.OPERATORS}
+    builtin = {BuiltinOperator[name]: oplet_builtin_ops.VERSIONS[name] for name in oplet_compiled_ops.OPERATORS.split()}
     composites = {Composite(name): (0, 0) for name in oplet_compiled_ops.COMPOSITES}
     assert claims == builtin | custom | composites
     assert oplet_compiled_ops.COMPOSITES.keys() <= oplet_builtin_ops.COMPOSITES.keys()

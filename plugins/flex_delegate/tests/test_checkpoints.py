@@ -14,7 +14,7 @@ from oplet import Interpreter, ModelBuilder, PluginManager, TensorType, load_del
 from oplet.errors import InvokeError, OpletError, TensorError, UnresolvedOpError
 from oplet.schema.options import AddOptions, VarHandleOptions
 from oplet_flex_delegate.guards.checkpoints import path_inside
-from oplet_tools.describing.doctor import diagnose
+from oplet_tools.describing.doctor import examine
 
 F32, TEXT, RESOURCE = TensorType.FLOAT32, TensorType.STRING, TensorType.RESOURCE
 
@@ -121,7 +121,7 @@ def test_without_a_folder_nothing_is_saved_or_restored(tmp_path: Path, version: 
         with pytest.raises(UnresolvedOpError, match=r"checkpoint_folder=FOLDER"):
             call(interpreter, key, path=b"mine.ckpt")
     assert [each.name for each in tmp_path.iterdir()] == ["m.tflite"]
-    found = {each.op: each for each in diagnose(path, PluginManager())}
+    found = {each.op: each for each in examine(path, PluginManager()).operators}
     for op in (f"FlexSave{version}", f"FlexRestore{version}"):
         assert not found[op].is_served
         assert "a folder that you name" in found[op].fix

@@ -11,7 +11,7 @@ from plugins.flex_delegate.tests.flex_models import FlexModel
 from oplet import Interpreter, PluginManager
 from oplet.errors import UnresolvedOpError
 from oplet_flex_delegate.guards import dangers
-from oplet_tools.describing.doctor import diagnose
+from oplet_tools.describing.doctor import examine
 from oplet_tools.describing.inspect import inspect_model
 
 ONLY = PluginManager.named(["oplet-flex-delegate"], "plugins")
@@ -30,7 +30,7 @@ def all_dangers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_no_operator_that_is_never_run_is_called_served(all_dangers: Path) -> None:
-    found = {each.op: each for each in diagnose(all_dangers, ONLY)}
+    found = {each.op: each for each in examine(all_dangers, ONLY).operators}
     assert found.keys() == {f"Flex{op}" for op in DANGERS}
     for op in DANGERS:
         assert not found[f"Flex{op}"].is_served, op
@@ -48,6 +48,6 @@ def test_a_node_that_is_no_operator_of_tensorflow_s_is_not_served(tmp_path: Path
     path = tmp_path / "m.tflite"
     model = FlexModel().tensor("x", np.float32, [1]).tensor("y", np.float32, [1])
     path.write_bytes(model.flex("SentencepieceOfMars", "x", "y").content("x", "y"))
-    [found] = diagnose(path, ONLY)
+    [found] = examine(path, ONLY).operators
     assert not found.is_served
     assert "SentencepieceOfMars was not tried" in found.fix

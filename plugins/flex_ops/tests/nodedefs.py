@@ -10,9 +10,6 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from oplet import TensorType
-from oplet_flex_ops.attributes import TYPES
-
-_NUMBERS = {type: number for number, type in TYPES.items()}
 
 
 def flex_options(op: str, attributes: Mapping[str, Any] = {}) -> bytes:
@@ -42,7 +39,11 @@ def _single(value: Any) -> bytes:
     if isinstance(value, bool):
         return _number(5, int(value))
     if isinstance(value, TensorType):
-        return _number(6, _NUMBERS[value])
+        from oplet_flex_ops.attributes import (
+            TYPES,  # here, as the operators of text, which have no types, go without that package
+        )
+
+        return _number(6, next(number for number, type in TYPES.items() if type is value))
     if isinstance(value, (int, np.integer)):
         return _number(3, int(value))
     if isinstance(value, float):

@@ -13,7 +13,7 @@ from fuzz.byte_mutations import damage
 from fuzz.choices import SeededChoices
 from fuzz.mutate import mutated
 from fuzz.run_model import run_model
-from plugins.text_ops.tests.nodedefs import flex_options
+from plugins.flex_ops.tests.nodedefs import flex_options
 from plugins.text_ops.tests.pieces import classic_model, flexbuffer, piece_model, strings
 from plugins.text_ops.tests.pieces import recorded as recorded_pieces
 from plugins.text_ops.tests.record_words import CASES

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plugins.flex_ops.tests.nodedefs import flex_options
 from plugins.text_ops.tests import pieces
-from plugins.text_ops.tests.nodedefs import flex_options
 from plugins.text_ops.tests.pieces import FLAGS, OneOp, classic_model, flexbuffer, piece_model, recorded, strings
 
 from oplet import Interpreter, MutableOpResolver

@@ -5,12 +5,12 @@ Contract: tflite/core/c/common.h (TfLiteDelegate) and tflite/delegates/utils/sim
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from enum import Flag
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from oplet.delegates.partition import NodeSubset
+from oplet.delegates.partition import NodeSubset, largest_partitions
 from oplet.errors import DelegateError, failures
 from oplet.ops.context import Context, Node
 from oplet.ops.serving.registration import Provenance, Registration, Thunk
@@ -28,7 +28,6 @@ __all__ = [
     "DelegateParams",
     "SimpleDelegate",
     "kernel_registration",
-    "largest_partitions",
 ]
 
 
@@ -315,7 +314,9 @@ class SimpleDelegate(Delegate):
             taken = context.execution_plan  # no node is left that reads the widened constants
         else:
             partitions = [subset for subset in context.preview_delegate_partitioning(claimed) if subset.claimed]
-            taken = [index for subset in self._choose(partitions, refused) for index in subset.nodes]
+            least, most = self.min_nodes_per_partition, max(self.max_delegated_partitions, 0)
+            names = "min_nodes_per_partition", "max_delegated_partitions"
+            taken = [i for subset in largest_partitions(partitions, least, most, refused, names) for i in subset.nodes]
         for index, reason in refused.items():
             context.report_unsupported(index, reason)
         for index in taken if narrow else ():
@@ -332,15 +333,6 @@ class SimpleDelegate(Delegate):
         if not self.first_delegate_node_index <= node.index <= self.last_delegate_node_index:
             return f"it is not among the nodes {self.first_delegate_node_index} to {self.last_delegate_node_index}"
         return self.is_node_supported(context, node)
-
-    def _choose(self, partitions: Sequence[NodeSubset], refused: dict[int, str]) -> list[NodeSubset]:
-        kept = largest_partitions(partitions, self.min_nodes_per_partition, max(self.max_delegated_partitions, 0))
-        for subset in partitions:
-            if subset not in kept:
-                least, most = self.min_nodes_per_partition, self.max_delegated_partitions
-                limits = f"min_nodes_per_partition={least}, max_delegated_partitions={most}"
-                refused.update(dict.fromkeys(subset.nodes, f"its partition of {len(subset.nodes)} nodes is left out ({limits})"))
-        return kept
 
 
 def kernel_registration(name: str, create_kernel: Callable[[DelegateParams], DelegateKernel]) -> Registration:
@@ -372,18 +364,6 @@ def kernel_registration(name: str, create_kernel: Callable[[DelegateParams], Del
         bind=lambda context, node: node.user_data.bind(context, node),
         async_kernel=lambda context, node: node.user_data.async_kernel(context, node),
     )
-
-
-def largest_partitions(partitions: Iterable[NodeSubset], least_nodes: int, most: int) -> list[NodeSubset]:
-    """Return the partitions with at least `least_nodes` nodes: all in their order, or the `most` largest, by descending size.
-
-    Args:
-        partitions: the partitions.
-        least_nodes: the least number of nodes of a partition.
-        most: the most partitions; 0 for all.
-    """
-    kept = [subset for subset in partitions if len(subset.nodes) >= least_nodes]
-    return sorted(kept, key=lambda subset: -len(subset.nodes))[:most] if most else kept
 
 
 def _float16_constants(nodes: Sequence[Node]) -> dict[Tensor, Tensor]:

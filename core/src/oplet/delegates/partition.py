@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from oplet.errors import DelegateError
 
-__all__ = ["GraphNode", "NodeSubset", "partition_graph"]
+__all__ = ["GraphNode", "NodeSubset", "largest_partitions", "partition_graph"]
 
 _ALWAYS_READY = -2
 _NOT_READY = -1
@@ -47,6 +47,32 @@ class NodeSubset(NamedTuple):
     nodes: list[int]
     inputs: list[int]
     outputs: list[int]
+
+
+def largest_partitions(
+    partitions: Sequence[NodeSubset],
+    least_nodes: int,
+    most: int,
+    refused: dict[int, str] | None = None,
+    names: tuple[str, str] = ("min_nodes", "max_partitions"),
+) -> list[NodeSubset]:
+    """Return the partitions with at least `least_nodes` nodes: all in their order, or the `most` largest, by descending size.
+
+    Args:
+        partitions: the partitions.
+        least_nodes: the least number of nodes of a partition.
+        most: the most partitions; 0 for all.
+        refused: receives, by its index, why a node of another partition is left out; None where nobody asks.
+        names: what the delegate's users call `least_nodes` and `most`.
+    """
+    kept = [subset for subset in partitions if len(subset.nodes) >= least_nodes]
+    kept = sorted(kept, key=lambda subset: -len(subset.nodes))[:most] if most else kept
+    if refused is not None:
+        limits = f"{names[0]}={least_nodes}, {names[1]}={most}"
+        for subset in partitions:
+            if subset not in kept:
+                refused.update(dict.fromkeys(subset.nodes, f"its partition of {len(subset.nodes)} nodes is left out ({limits})"))
+    return kept
 
 
 def partition_graph(

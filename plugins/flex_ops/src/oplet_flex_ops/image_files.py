@@ -194,9 +194,6 @@ def decode_bmp(data: bytes, channels: int) -> Any:
     return _with_channels(pixels if height < 0 else pixels[::-1], channels)
 
 
-_PNG_MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
-
-
 def encode_png(image: Array, compression: int) -> bytes:
     """Encode an image (height, width, 1 to 4 channels), uint8, or uint16 with one channel, as a PNG file.
 

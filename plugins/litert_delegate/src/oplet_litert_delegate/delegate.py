@@ -13,7 +13,6 @@ from oplet import (
     DelegateFlags,
     DelegateParams,
     Node,
-    NodeSubset,
     Tensor,
     charge,
     kernel_registration,
@@ -117,7 +116,8 @@ class _Claim:
                 self.nodes -= refused.keys()
                 given_back |= bool(refused)
             if not given_back:
-                refused = self._left_out(partitions)
+                refused = {}
+                largest_partitions(partitions, self._settings.min_nodes, self._settings.max_partitions, refused)
                 self.refused.update(refused)
                 self.nodes -= refused.keys()
                 given_back = bool(refused)
@@ -204,18 +204,6 @@ class _Claim:
         if self._complaints <= _PATIENCE:
             return (refused.index,)
         return [index for index in nodes if self._context.node(index).op_name == refused.op_name]
-
-    def _left_out(self, partitions: Sequence[NodeSubset]) -> dict[int, str]:
-        """Return the nodes of partitions that are too small or too many, with reasons."""
-        settings = self._settings
-        kept = largest_partitions(partitions, settings.min_nodes, settings.max_partitions)
-        return {
-            index: f"its partition of {len(subset.nodes)} is left out (min_nodes={settings.min_nodes}, "
-            f"max_partitions={settings.max_partitions})"
-            for subset in partitions
-            if subset not in kept
-            for index in subset.nodes
-        }
 
 
 def _own_variables(context: DelegateContext, plan: Sequence[Node]) -> set[Tensor]:

@@ -95,7 +95,8 @@ class OpenVinoDelegate(Delegate):
         while True:
             claimed = [index for index in context.execution_plan if index not in refused]
             subsets = [subset for subset in context.preview_delegate_partitioning(claimed) if subset.claimed]
-            kept = self._large_enough(_more_than_copies(context, subsets, refused), refused)
+            useful = _more_than_copies(context, subsets, refused)
+            kept = largest_partitions(useful, self.min_nodes, self.max_partitions, refused)
             if len(kept) < len(subsets):
                 continue  # what is left may be cut otherwise
             wanted = {tuple(subset.nodes): subset for subset in subsets}
@@ -108,15 +109,6 @@ class OpenVinoDelegate(Delegate):
                     refused.update(trouble)
             if not any(nodes not in made for nodes in wanted):
                 return {nodes: made[nodes] for nodes in wanted}
-
-    def _large_enough(self, partitions: Sequence[NodeSubset], refused: dict[int, str]) -> list[NodeSubset]:
-        kept = largest_partitions(partitions, self.min_nodes, self.max_partitions)
-        for subset in partitions:
-            if subset not in kept:
-                limits = f"min_nodes={self.min_nodes}, max_partitions={self.max_partitions}"
-                reason = f"its partition of {len(subset.nodes)} nodes is left out ({limits})"
-                refused.update(dict.fromkeys(subset.nodes, reason))
-        return kept
 
 
 def _more_than_copies(

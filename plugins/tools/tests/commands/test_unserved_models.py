@@ -17,7 +17,7 @@ from tests.places import ROOT
 
 from oplet import Interpreter, PluginManager
 from oplet.errors import UnresolvedOpError
-from oplet_tools.describing.doctor import diagnose
+from oplet_tools.describing.doctor import examine
 
 BARE = ["oplet-builtin-ops"]
 #: Models that TensorFlow's converter wrote, by the package whose tests recorded them.
@@ -56,7 +56,7 @@ for path, plugins in json.loads(sys.argv[1]).items():
 
 def named(path: Path) -> set[str]:
     """The packages that doctor names where the built-in operators alone are installed; each op without a package has one."""
-    found = diagnose(path, PluginManager.named(BARE, "plugins"))
+    found = examine(path, PluginManager.named(BARE, "plugins")).operators
     assert all(op.package for op in found if not op.provider), path
     return {op.package for op in found if op.package}
 

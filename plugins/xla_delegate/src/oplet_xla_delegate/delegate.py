@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 try:
@@ -106,7 +105,8 @@ class XlaDelegate(Delegate):
         while True:
             claimed = [index for index in context.execution_plan if index not in refused]
             subsets = [subset for subset in context.preview_delegate_partitioning(claimed) if subset.claimed]
-            kept = self._large_enough(_more_than_copies(context, subsets, refused), refused)
+            useful = _more_than_copies(context, subsets, refused)
+            kept = largest_partitions(useful, self.min_nodes, self.max_partitions, refused)
             if len(kept) < len(subsets):
                 continue  # what is left may be cut otherwise
             wanted = {tuple(subset.nodes): subset for subset in subsets}
@@ -115,15 +115,6 @@ class XlaDelegate(Delegate):
                     claims.attempt(nodes, subset, wanted)
             if all(nodes in claims.made for nodes in wanted):
                 return {nodes: claims.made[nodes] for nodes in wanted}
-
-    def _large_enough(self, partitions: Sequence[NodeSubset], refused: dict[int, str]) -> list[NodeSubset]:
-        kept = largest_partitions(partitions, self.min_nodes, self.max_partitions)
-        for subset in partitions:
-            if subset not in kept:
-                limits = f"min_nodes={self.min_nodes}, max_partitions={self.max_partitions}"
-                reason = f"its partition of {len(subset.nodes)} nodes is left out ({limits})"
-                refused.update(dict.fromkeys(subset.nodes, reason))
-        return kept
 
 
 class _Claims:
@@ -169,7 +160,7 @@ class _Claims:
                 outputs,
                 self.bodies_of(indices),
                 self.engine,
-                partial(_charge, context, taken),
+                lambda nbytes: context.charge(taken + nbytes),
                 self.reference,
             )
         except LimitError as error:
@@ -228,8 +219,3 @@ def _more_than_copies(
     for subset in copies:
         refused.update(dict.fromkeys(subset.nodes, "its partition would only copy, which the runtime does faster"))
     return [subset for subset in partitions if subset not in copies]
-
-
-def _charge(context: DelegateContext, taken: int, nbytes: int) -> None:
-    """Raise an error if a partition's memory, added to the `taken` bytes, exceeds the limit."""
-    context.charge(taken + nbytes)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from oplet.texts import counted
 from oplet_tools.cli.settings import (
     AllCodes,
     Debug,
@@ -186,10 +187,5 @@ def _check(path: Path, models: list[Model], all_codes: bool, plugins: PluginMana
     if in_models:
         printer.line(f"{path} has to be made anew, with these models: oplet select MODEL... --lock {path}")
     if not problems:
-        counts = [f"{len(found)} {what}{'' if len(found) == 1 else 's'}" for found, what in _counted(models, lock.distributions)]
-        printer.line(f"{path} holds: {' and '.join(counts)} checked.")
+        printer.line(f"{path} holds: {counted(len(models), 'model')} and {counted(len(lock.distributions), 'package')} checked.")
     return 1 if problems else 0
-
-
-def _counted(models: list[Model], packages: tuple[Any, ...]) -> tuple[tuple[Any, str], ...]:
-    return (models, "model"), (packages, "package")

@@ -15,7 +15,7 @@ import numpy as np
 from oplet import Allocation, Context, Node, Registration, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array, Thunk
 
-__all__ = ["is_widened", "takes_halves"]
+__all__ = ["takes_halves"]
 
 #: Converts float16 values to float32, into the second array.
 Convert = Callable[[Array, Array], None]
@@ -57,11 +57,6 @@ def takes_halves(
 
     types = tuple(dict.fromkeys((*registration.types, _HALF)))
     return registration.__replace__(prepare=prepare_any, bind=bind_any, types=types)
-
-
-def is_widened(node: Node) -> bool:
-    """Return whether a prepared node is float16 but computed in float32 by the wrapped kernel."""
-    return isinstance(node.prepared, _Widened)
 
 
 def _constants(node: Node) -> list[tuple[int, Array]]:

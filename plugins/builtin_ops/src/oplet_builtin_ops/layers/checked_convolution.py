@@ -11,13 +11,7 @@ from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.windows import Windows2D, window_axis
 from oplet.records import Row
 from oplet.schema.options import Conv2DOptions
-from oplet_builtin_ops.layers.quantized_layer import (
-    QuantizedLayer,
-    channel_scales,
-    ensure_bias_scale,
-    ensure_symmetric,
-    rounding_of,
-)
+from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer, convolution_layer, ensure_symmetric
 from oplet_builtin_ops.layers.weights import ensure_bias
 
 if TYPE_CHECKING:
@@ -51,8 +45,7 @@ def check_convolution(context: Context, node: Node) -> Convolution:
     ensure(len(node.inputs) == 3, f"the number of inputs is {len(node.inputs)}, it must be 3.")
     ensure_operands(node, 2, optional=1)
     source, weights = node.inputs[:2]
-    bias, output = node.optional_input(2), node.outputs[0]
-    options = node.options(Conv2DOptions)
+    output, options = node.outputs[0], node.options(Conv2DOptions)
     ensure_type(source, *SOURCES)
     ensure_same_type(source, output)
     ensure(source.ndim == 4, lambda: f"{source} must have 4 dimensions.")
@@ -74,36 +67,20 @@ def check_convolution(context: Context, node: Node) -> Convolution:
     )
     context.resize_tensor(output, (source.shape[0], windows.height.out, windows.width.out, filters))
     if source.type != TensorType.FLOAT32:
-        return Convolution(windows, groups, filters, _quantized(node, filters, options))
+        return Convolution(windows, groups, filters, _quantized(node, options))
     if weights.type == TensorType.FLOAT32:
-        ensure_bias(bias, filters, TensorType.FLOAT32)
+        ensure_bias(node.optional_input(2), filters, TensorType.FLOAT32)
         return Convolution(windows, groups, filters, None)
     return Convolution(windows, groups, filters, _hybrid(context, node, windows, groups, options))
 
 
-def _quantized(node: Node, filters: int, options: Conv2DOptions) -> QuantizedLayer:
+def _quantized(node: Node, options: Conv2DOptions) -> QuantizedLayer:
     source, weights = node.inputs[:2]
-    bias, output = node.optional_input(2), node.outputs[0]
-    if source.type == TensorType.UINT8:
-        ensure_type(weights, TensorType.UINT8)
-        ensure_bias(bias, filters, TensorType.INT32)
-    else:
-        # The converter writes int16 filters if the model computes them.
-        ensure_type(weights, TensorType.INT8, TensorType.INT4, *([source.type] if source.type == TensorType.INT16 else []))
+    if source.type != TensorType.UINT8:
         ensure_symmetric(weights)
-        if source.type == TensorType.INT16:
-            ensure_symmetric(source, output)
-            ensure_bias(bias, filters, TensorType.INT32, TensorType.INT64)
-        else:
-            ensure_bias(bias, filters, TensorType.INT32)
-    scales = channel_scales(source, weights, output, filters, 0, narrow=source.type == TensorType.UINT8)
-    if source.type == TensorType.UINT8:
-        ensure_bias_scale(source, weights, bias, output)
-    rounding, activation = rounding_of(source, bias), options.fused_activation_function
-    as_int8 = weights.type == TensorType.INT16
-    return QuantizedLayer(
-        node, source, weights, bias, output, 0, scales, rounding, activation, weights.zero_point, as_int8=as_int8
-    )
+    # The converter writes int16 filters if the model computes them.
+    types = TensorType.INT8, TensorType.INT4, *([source.type] if source.type == TensorType.INT16 else [])
+    return convolution_layer(node, source, weights, node.optional_input(2), options.fused_activation_function, *types)
 
 
 def _hybrid(context: Context, node: Node, windows: Windows2D, groups: int, options: Conv2DOptions) -> HybridLayer:

@@ -10,13 +10,7 @@ from oplet.kernels.requantization import Rounding
 from oplet.kernels.windows import Windows2D, window_axis
 from oplet.schema.options import DepthwiseConv2DOptions
 from oplet_builtin_ops.layers.checked_convolution import SOURCES, Convolution
-from oplet_builtin_ops.layers.quantized_layer import (
-    QuantizedLayer,
-    channel_scales,
-    ensure_bias_scale,
-    ensure_symmetric,
-    rounding_of,
-)
+from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer, convolution_layer
 from oplet_builtin_ops.layers.weights import ensure_bias
 
 if TYPE_CHECKING:
@@ -60,7 +54,7 @@ def check_depthwise(context: Context, node: Node) -> Convolution:
 def _layer(node: Node, filters: int, options: DepthwiseConv2DOptions) -> QuantizedLayer | HybridLayer | None:
     """Check types and quantization; return the plan of a layer with integer weights, None for float weights."""
     source, weights = node.inputs[:2]
-    bias, output, activation = node.optional_input(2), node.outputs[0], options.fused_activation_function
+    bias, activation = node.optional_input(2), options.fused_activation_function
     if source.type == TensorType.FLOAT32:
         ensure_type(weights, TensorType.FLOAT32, TensorType.INT8)
         ensure_bias(bias, filters, TensorType.FLOAT32)
@@ -69,24 +63,8 @@ def _layer(node: Node, filters: int, options: DepthwiseConv2DOptions) -> Quantiz
         from oplet_builtin_ops.layers.hybrid_layer import HybridLayer  # here, as many models have no such layers
 
         return HybridLayer(node, source, weights, bias, CHANNELS, True, activation, source.shape[0])
-    zero_point = 0
-    if source.type == TensorType.UINT8:
-        zero_point = weights.zero_point
-        ensure_type(weights, TensorType.UINT8)
-        ensure_bias(bias, filters, TensorType.INT32)
-    else:
-        # The converter writes int16 filters if the model computes them.
-        ensure_type(weights, TensorType.INT8, TensorType.INT4, *([source.type] if source.type == TensorType.INT16 else []))
-        if source.type == TensorType.INT16:
-            ensure_symmetric(source, output)
-        # LiteRT takes INT64 alone for int16; other tools, and CONV_2D of its own, write INT32 too.
-        ensure_bias(bias, filters, TensorType.INT32, *([TensorType.INT64] if source.type == TensorType.INT16 else []))
-    scales = channel_scales(source, weights, output, filters, CHANNELS, narrow=source.type == TensorType.UINT8)
-    if source.type == TensorType.UINT8:
-        ensure_bias_scale(source, weights, bias, output)
+    # The converter writes int16 filters if the model computes them.
+    types = TensorType.INT8, TensorType.INT4, *([source.type] if source.type == TensorType.INT16 else [])
     # Only LiteRT's optimized kernel supports 4-bit weights.
-    rounding = Rounding.UP if weights.type == TensorType.INT4 and source.type == TensorType.INT8 else rounding_of(source, bias)
-    as_int8 = weights.type == TensorType.INT16
-    return QuantizedLayer(
-        node, source, weights, bias, output, CHANNELS, scales, rounding, activation, zero_point, as_int8=as_int8
-    )
+    rounding = Rounding.UP if weights.type == TensorType.INT4 and source.type == TensorType.INT8 else None
+    return convolution_layer(node, source, weights, bias, activation, *types, axis=CHANNELS, rounding=rounding)

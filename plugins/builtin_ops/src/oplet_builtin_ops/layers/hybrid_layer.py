@@ -5,7 +5,10 @@ Numerics: EvalHybrid and EvalHybridPerChannel in tflite/kernels/conv.cc and dept
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property, partial
+from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +21,11 @@ from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.program import Call, Calls, run_anew, run_program
 from oplet_builtin_ops.layers.quantized_layer import as_rows, exact_type, weight_scales, widest_sum
 from oplet_builtin_ops.layers.weights import sums_and_widths, weight_data
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.layers.convolution import Products
+    from oplet_builtin_ops.layers.depthwise import Taps
+    from oplet_builtin_ops.layers.windows import Strip
 
 __all__ = ["HybridLayer"]
 
@@ -130,6 +138,20 @@ class HybridLayer(Record, frozen=False):
         quantize = quantize_to_even if self.even else quantize_asymmetric if self.asymmetric else quantize_symmetric
         values, target, spare = (t.data.reshape(shape) for t in (self.source, self.quantized, self.spare))
         return [(quantize, (values, target, scales, spare)), (np.multiply, (scales[:, None], self.scales, factors))]
+
+    def calls(self, plan: Products | Taps, weights: Array) -> Iterator[Call]:
+        """Return the numpy calls of a convolution, from the activations to the output; the weights are in the layout of `plan`."""
+        finish = self.finish()
+        factors = np.empty((self.batches, self.channels), np.float32)
+        output = self.node.outputs[0].data.reshape(-1, self.channels)
+
+        def finish_strip(strip: Strip, block: Array) -> list[Call]:
+            target = output[strip.start : strip.stop]
+            copy: list[Call] = [] if plan.accumulators is None else [(np.copyto, (target, block))]
+            by_pixel = self.batches == len(output)
+            return copy + finish.calls(target, factors[strip.start : strip.stop] if by_pixel else factors[strip.where[0].start])
+
+        return chain(self.quantize(factors), plan.calls(self.quantized.data, np.float32(0), weights, output, finish_strip))
 
     def finish(self) -> FloatFinish:
         """Return the last step of the layer, which adds the bias and applies the activation."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +15,7 @@ from oplet_builtin_ops.layers.convolution import Products, filter_matrices, plan
 from oplet_builtin_ops.layers.program import Call, run_calls, run_program
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 from oplet_builtin_ops.layers.weights import transposed
-from oplet_builtin_ops.layers.windows import Strip, Windows
+from oplet_builtin_ops.layers.windows import Windows
 
 if TYPE_CHECKING:
     from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
@@ -119,26 +118,9 @@ def _quantized_calls(node: Node, products: Products, layer: QuantizedLayer) -> I
     def rows() -> Array:
         return requantizer.scaled(layer.rows()) if layer.folds else layer.rows()
 
-    matrices = _matrices(node, products, rows, dtype, layer.weights, scaled=layer.folds)
-    output = layer.output.data.reshape(-1, products.filters)
-
-    def finish(strip: Strip, block: Array) -> list[Call]:
-        return layer.finish(requantizer, block, output[strip.start : strip.stop], strip.lane)
-
-    return products.calls(layer.source.data, layer.source.zero_point, matrices, output, finish)
+    return layer.calls(products, _matrices(node, products, rows, dtype, layer.weights, scaled=layer.folds), requantizer)
 
 
 def _hybrid_calls(node: Node, products: Products, layer: HybridLayer) -> Iterator[Call]:
-    finish = layer.finish()
-    factors = np.empty((layer.batches, layer.channels), np.float32)
     dtype = np.dtype(np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
-    matrices = _matrices(node, products, layer.rows, dtype, layer.weights)
-    output = node.outputs[0].data.reshape(-1, products.filters)
-
-    def finish_strip(strip: Strip, block: Array) -> list[Call]:
-        target = output[strip.start : strip.stop]
-        copy: list[Call] = [] if products.accumulators is None else [(np.copyto, (target, block))]
-        by_pixel = layer.batches == len(output)
-        return copy + finish.calls(target, factors[strip.start : strip.stop] if by_pixel else factors[strip.where[0].start])
-
-    return chain(layer.quantize(factors), products.calls(layer.quantized.data, np.float32(0), matrices, output, finish_strip))
+    return layer.calls(products, _matrices(node, products, layer.rows, dtype, layer.weights))

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from oplet import Context, Node, TensorType
 from oplet.kernels.arrays import Array, Thunk
 from oplet.schema.options import DepthwiseConv2DOptions
-from oplet_builtin_ops.layers.checked_depthwise import CHANNELS, check_depthwise
+from oplet_builtin_ops.layers.checked_depthwise import check_depthwise
 from oplet_builtin_ops.layers.convolution import Products, plan_products
 from oplet_builtin_ops.layers.depthwise import Taps, plan_taps
 from oplet_builtin_ops.layers.program import Call, run_anew, run_calls, run_program
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
-from oplet_builtin_ops.layers.windows import Strip, Windows
+from oplet_builtin_ops.layers.windows import Windows
 
 if TYPE_CHECKING:
     from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
@@ -58,18 +57,19 @@ def bind(context: Context, node: Node) -> Thunk:
     layer: QuantizedLayer | HybridLayer | None
     plan, layer = node.prepared
     if isinstance(layer, QuantizedLayer):
-        return layer.thunk(lambda: _quantized_calls(node, plan, layer))
+        return layer.thunk(lambda: layer.calls(plan, _arranged(node, plan, layer), layer.requantizer()))
     if layer is not None:
-        return layer.thunk(lambda: _hybrid_calls(node, plan, layer))
+        return layer.thunk(lambda: layer.calls(plan, _arranged(node, plan, layer)))
     return _bind_float(node, plan)
 
 
-def _arranged(node: Node, plan: Products | Taps, rows: Array, dtype: Any) -> Array:
+def _arranged(node: Node, plan: Products | Taps, layer: QuantizedLayer | HybridLayer) -> Array:
     """Return the weights in the layout and type that the plan multiplies, cached if constant."""
     _, height, width, filters = node.inputs[1].shape
+    dtype = np.float32 if layer.compute == TensorType.FLOAT32 else np.float64
 
     def make() -> Array:
-        by_tap = np.asarray(rows.T, dtype, order="C")
+        by_tap = np.asarray(layer.rows().T, dtype, order="C")
         return by_tap[None] if isinstance(plan, Products) else by_tap.reshape(height, width, filters)
 
     return node.cached(("weights", dtype, type(plan), node.inputs[0].type), [node.inputs[1]], make, shared=True)
@@ -91,28 +91,3 @@ def _bind_float(node: Node, plan: Products | Taps) -> Thunk:
         return plan.calls(source.data, np.float32(0), arranged, target, lambda _, block: finish.calls(block))
 
     return run_program(calls) if fixed else partial(run_anew, calls)
-
-
-def _quantized_calls(node: Node, plan: Products | Taps, layer: QuantizedLayer) -> Iterator[Call]:
-    requantizer = layer.requantizer()
-    arranged = _arranged(node, plan, layer.rows(), np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
-    output = layer.output.data.reshape(-1, layer.weights.shape[CHANNELS])
-
-    def finish(strip: Strip, block: Array) -> list[Call]:
-        return layer.finish(requantizer, block, output[strip.start : strip.stop], strip.lane)
-
-    return plan.calls(layer.source.data, layer.source.zero_point, arranged, output, finish)
-
-
-def _hybrid_calls(node: Node, plan: Products | Taps, layer: HybridLayer) -> Iterator[Call]:
-    finish = layer.finish()
-    factors = np.empty((layer.batches, layer.channels), np.float32)
-    arranged = _arranged(node, plan, layer.rows(), np.float32 if layer.compute == TensorType.FLOAT32 else np.float64)
-    output = node.outputs[0].data.reshape(-1, layer.channels)
-
-    def finish_strip(strip: Strip, block: Array) -> list[Call]:
-        target = output[strip.start : strip.stop]
-        copy: list[Call] = [] if plan.accumulators is None else [(np.copyto, (target, block))]
-        return copy + finish.calls(target, factors[strip.where[0].start])
-
-    return chain(layer.quantize(factors), plan.calls(layer.quantized.data, np.float32(0), arranged, output, finish_strip))

@@ -5,6 +5,7 @@ Numerics: PopulateConvolutionQuantizationParams and GetQuantizedConvolutionMulti
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING
@@ -18,21 +19,24 @@ from oplet.kernels.fixed_point import ensure_scale, quotient
 from oplet.kernels.requantization import Rounding
 from oplet.records import Record
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.layers.weights import row_sums, sums_and_widths, weight_data
+from oplet_builtin_ops.layers.weights import ensure_bias, row_sums, sums_and_widths, weight_data
 
 if TYPE_CHECKING:
     from oplet_builtin_ops.arithmetic.requantize import Requantizer
+    from oplet_builtin_ops.layers.convolution import Products
+    from oplet_builtin_ops.layers.depthwise import Taps
     from oplet_builtin_ops.layers.program import Call, Calls
+    from oplet_builtin_ops.layers.windows import Strip
 
 __all__ = [
     "QuantizedLayer",
     "as_rows",
     "channel_rows",
     "channel_scales",
+    "convolution_layer",
     "ensure_bias_scale",
     "ensure_symmetric",
     "exact_type",
-    "rounding_of",
     "weight_scales",
     "widest_sum",
 ]
@@ -118,12 +122,6 @@ def ensure_symmetric(*tensors: Tensor) -> None:
     for tensor in tensors:
         if tensor.quantization is not None and tensor.quantization.zero_points.any():
             ensure(False, f"{tensor} has a zero point; it must be quantized symmetrically here.")
-
-
-def rounding_of(source: Tensor, bias: Tensor | None) -> Rounding:
-    """Return LiteRT's rounding of convolutions: from 64-bit accumulators for int16 input without int32 bias, else from 32 bits."""
-    narrow = bias is not None and bias.type == TensorType.INT32
-    return Rounding.DOUBLE if source.type != TensorType.INT16 or narrow else Rounding.WIDE
 
 
 def as_rows(weights: Array, axis: int) -> Array:
@@ -312,8 +310,58 @@ class QuantizedLayer(Record, frozen=False):
         """Return numpy calls that requantize one block of accumulators into `target`."""
         return requantizer.calls(block, target, self.scratch.data[lane], self.folds)
 
+    def calls(self, plan: Products | Taps, weights: Array, requantizer: Requantizer) -> Iterator[Call]:
+        """Return the numpy calls of a convolution, from the activations to the output; the weights are in the layout of `plan`."""
+        output = self.output.data.reshape(-1, self.weights.shape[self.axis])
+
+        def finish(strip: Strip, block: Array) -> list[Call]:
+            return self.finish(requantizer, block, output[strip.start : strip.stop], strip.lane)
+
+        return plan.calls(self.source.data, self.source.zero_point, weights, output, finish)
+
     def thunk(self, calls: Calls) -> Thunk:
         """Return a function that executes the numpy calls of `calls`, generated in each run if weights or bias are not constant."""
         from oplet_builtin_ops.layers.program import run_anew, run_program
 
         return run_program(calls) if self.fixed else partial(run_anew, calls)
+
+
+def convolution_layer(
+    node: Node,
+    source: Tensor,
+    weights: Tensor,
+    bias: Tensor | None,
+    activation: ActivationFunctionType,
+    *types: TensorType,
+    axis: int = 0,
+    rounding: Rounding | None = None,
+    centred: bool = False,
+) -> QuantizedLayer:
+    """Check the types and the quantization of a convolution with integer activations, and return its parameters.
+
+    Args:
+        types: the types of weights for int8 and int16 activations; for uint8 they must be uint8.
+        axis: the axis of the weights that has the output channels.
+        rounding: how scaled accumulators are rounded; None for LiteRT's rounding of most convolutions, which starts from 64 bits for
+            int16 activations without an int32 bias, else from 32.
+        centred: whether the zero point is subtracted from the activations before the product.
+
+    Raises:
+        EnsureError: a type or a quantization does not fit.
+    """
+    output, channels = node.outputs[0], weights.shape[axis]
+    unsigned, wide = source.type == TensorType.UINT8, source.type == TensorType.INT16
+    ensure_type(weights, *([TensorType.UINT8] if unsigned else types))
+    if wide:
+        ensure_symmetric(source, output)
+    # LiteRT's DEPTHWISE_CONV_2D takes INT64 alone for int16; other tools, and its own CONV_2D, write INT32 too.
+    ensure_bias(bias, channels, TensorType.INT32, *([TensorType.INT64] if wide else []))
+    scales = channel_scales(source, weights, output, channels, axis, narrow=unsigned)
+    if unsigned:
+        ensure_bias_scale(source, weights, bias, output)
+    if rounding is None:
+        rounding = Rounding.WIDE if wide and (bias is None or bias.type != TensorType.INT32) else Rounding.DOUBLE
+    zero_point, as_int8 = weights.zero_point if unsigned else 0, weights.type == TensorType.INT16
+    return QuantizedLayer(
+        node, source, weights, bias, output, axis, scales, rounding, activation, zero_point, centred=centred, as_int8=as_int8
+    )

@@ -42,8 +42,8 @@ class Plan:
     batch_groups: int
 
 
-def _per_axis(name: str, given: list[int], rank: int, default: int) -> list[int]:
-    numbers = given or [default] * rank
+def _per_axis(name: str, given: list[int], rank: int) -> list[int]:
+    numbers = given or [1] * rank
     ensure(len(numbers) == rank and min(numbers, default=1) > 0, f"{name} {numbers} must be {rank} numbers above zero.")
     return numbers
 
@@ -63,9 +63,9 @@ def _plan(options: StablehloConvolutionOptions, source: Tensor, filters: Tensor,
         ensure_axes(f"the dimension numbers for {tensor}", numbers, rank)
     ensure(filters.ndim == rank, f"the filters {filters} must have as many dimensions as {source}.")
     count = rank - 2
-    strides = _per_axis("window_strides", attribute(options.window_strides), count, 1)
-    dilations = _per_axis("rhs_dilation", attribute(options.rhs_dilation), count, 1)
-    spreads = _per_axis("lhs_dilation", attribute(options.lhs_dilation), count, 1)
+    strides = _per_axis("window_strides", attribute(options.window_strides), count)
+    dilations = _per_axis("rhs_dilation", attribute(options.rhs_dilation), count)
+    spreads = _per_axis("lhs_dilation", attribute(options.lhs_dilation), count)
     edges = attribute(options.padding) or [0] * (2 * count)
     ensure(len(edges) == 2 * count, f"the padding {edges} must be two numbers for each of {count} axes.")
     reversed_axes = attribute(options.window_reversal) or [False] * count

@@ -27,13 +27,7 @@ from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers.float_layer import FloatFinish
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_builtin_ops.layers.program import Call, run_anew, run_calls, run_program
-from oplet_builtin_ops.layers.quantized_layer import (
-    QuantizedLayer,
-    channel_scales,
-    ensure_bias_scale,
-    ensure_symmetric,
-    rounding_of,
-)
+from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer, convolution_layer
 from oplet_builtin_ops.layers.scattering import Scatter
 from oplet_builtin_ops.layers.transposed_windows import transposed_axis
 from oplet_builtin_ops.layers.weights import ensure_bias, weight_data
@@ -80,32 +74,14 @@ def prepare(context: Context, node: Node) -> None:
 def _layer(context: Context, node: Node) -> QuantizedLayer | HybridLayer | None:
     """Check types and quantization; return the plan of a layer with integer weights, None for float weights."""
     _, weights, source = node.inputs[:3]
-    bias, output = node.optional_input(3), node.outputs[0]
-    activation = node.options(TransposeConvOptions).fused_activation_function
-    filters = weights.shape[0]
+    bias, activation = node.optional_input(3), node.options(TransposeConvOptions).fused_activation_function
     if source.type == TensorType.FLOAT32:
         ensure_type(weights, TensorType.FLOAT32, TensorType.INT8)
-        ensure_bias(bias, filters, TensorType.FLOAT32)
+        ensure_bias(bias, weights.shape[0], TensorType.FLOAT32)
         if weights.type == TensorType.FLOAT32:
             return None
         return HybridLayer(node, source, weights, bias, 0, True, activation, source.shape[0], follows_claim(context, node))
-    zero_point = 0
-    if source.type == TensorType.UINT8:
-        zero_point = weights.zero_point
-        ensure_type(weights, TensorType.UINT8)
-        ensure_bias(bias, filters, TensorType.INT32)
-    else:
-        ensure_type(weights, TensorType.INT8)
-        if source.type == TensorType.INT16:
-            ensure_symmetric(source, output)
-            ensure_bias(bias, filters, TensorType.INT32, TensorType.INT64)
-        else:
-            ensure_bias(bias, filters, TensorType.INT32)
-    scales = channel_scales(source, weights, output, filters, 0, narrow=source.type == TensorType.UINT8)
-    if source.type == TensorType.UINT8:
-        ensure_bias_scale(source, weights, bias, output)
-    rounding = rounding_of(source, bias)
-    return QuantizedLayer(node, source, weights, bias, output, 0, scales, rounding, activation, zero_point, centred=True)
+    return convolution_layer(node, source, weights, bias, activation, TensorType.INT8, centred=True)
 
 
 def _scatter(node: Node, layer: QuantizedLayer | HybridLayer | None) -> Scatter:

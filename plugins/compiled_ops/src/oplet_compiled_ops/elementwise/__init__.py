@@ -4,7 +4,7 @@ arrays, not by what they compute.
 
 from __future__ import annotations
 
-__all__ = ["ADD", "MULTIPLY", "PRELU", "SQUARED_DIFFERENCE", "SUBTRACT", "SUBTRACT_FROM"]
-
-#: What the kernels of `float_pairs` compute.
+#: What the kernels of `float_pairs` compute: SUBTRACT_FROM is y - x. Each one from DIVIDE on is followed by the same of exchanged operands;
+#: of two numbers, one of which is NaN, LARGER and SMALLER give the second.
 ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, PRELU, SQUARED_DIFFERENCE = range(6)
+DIVIDE, DIVIDE_INTO, LARGER, LARGER_FIRST, SMALLER, SMALLER_FIRST = range(6, 12)

@@ -1,180 +1,122 @@
-"""ADD, SUB, MUL, PRELU and SQUARED_DIFFERENCE of float32 with a broadcast second operand and fused clamp, in one pass."""
+"""Binary operations of float32, such as ADD, PRELU and MAXIMUM, with a broadcast second operand and fused clamp, in one pass."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from oplet import Tensor
-from oplet_compiled_ops.elementwise import ADD, MULTIPLY, PRELU, SQUARED_DIFFERENCE, SUBTRACT, SUBTRACT_FROM
 from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition
-from oplet_compiled_ops.library.kernels import Kernel, kernel
+from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.memory import Array, flat
 from oplet_compiled_ops.overriding import Thunk
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut_pair
 from oplet_compiled_ops.threads.team import Step, thunk
 
-__all__ = ["ADD", "MULTIPLY", "PRELU", "SQUARED_DIFFERENCE", "SUBTRACT", "SUBTRACT_FROM", "bind_float_pair", "float_pair_kernel"]
+__all__ = ["bind_float_pair", "float_pair_kernel"]
 
 _ZERO = np.float32(0)
 #: Shorter rows are repeated into longer ones, so that the overhead of a loop over a row is small.
 _LONG = 512
 
+_value_of: Callable[..., Any] = inlined(inline="always", error_model="numpy", boundscheck=False)
 _inlined: Callable[..., Any] = inlined(inline="never", error_model="numpy", boundscheck=False, nogil=True)
 
 
-@_inlined
+@_value_of
 def _clamped(value, low, high):  # type: ignore[no-untyped-def]
     # NaN is kept.
     value = low if value < low else value
     return high if value > high else value
 
 
-@_inlined
-def _row(op, x, y, out, low, high):  # type: ignore[no-untyped-def]
-    n = out.size
+@_value_of
+def _value(op, x, y, low, high):  # type: ignore[no-untyped-def]
     if op == 0:
-        for i in range(n):
-            out[i] = _clamped(x[i] + y[i], low, high)
-    elif op == 1:
-        for i in range(n):
-            out[i] = _clamped(x[i] - y[i], low, high)
-    elif op == 2:
-        for i in range(n):
-            out[i] = _clamped(y[i] - x[i], low, high)
-    elif op == 3:
-        for i in range(n):
-            out[i] = _clamped(x[i] * y[i], low, high)
-    elif op == 4:
-        for i in range(n):
-            out[i] = x[i] if x[i] >= _ZERO else x[i] * y[i]
-    else:
-        for i in range(n):
-            out[i] = (x[i] - y[i]) * (x[i] - y[i])
+        return _clamped(x + y, low, high)
+    if op == 1:
+        return _clamped(x - y, low, high)
+    if op == 2:
+        return _clamped(y - x, low, high)
+    if op == 3:
+        return _clamped(x * y, low, high)
+    if op == 4:
+        return x if x >= _ZERO else x * y
+    if op == 5:
+        return (x - y) * (x - y)
+    if op == 6:
+        return _clamped(x / y, low, high)
+    if op == 7:
+        return _clamped(y / x, low, high)
+    if op == 8:
+        return x if x > y else y
+    if op == 9:
+        return y if y > x else x
+    if op == 10:
+        return x if x < y else y
+    return y if y < x else x
 
 
-@_inlined
-def _row_of_one(op, x, y, out, low, high):  # type: ignore[no-untyped-def]
-    n = out.size
-    if op == 0:
-        for i in range(n):
-            out[i] = _clamped(x[i] + y, low, high)
-    elif op == 1:
-        for i in range(n):
-            out[i] = _clamped(x[i] - y, low, high)
-    elif op == 2:
-        for i in range(n):
-            out[i] = _clamped(y - x[i], low, high)
-    elif op == 3:
-        for i in range(n):
-            out[i] = _clamped(x[i] * y, low, high)
-    elif op == 4:
-        for i in range(n):
-            out[i] = x[i] if x[i] >= _ZERO else x[i] * y
-    else:
-        for i in range(n):
-            out[i] = (x[i] - y) * (x[i] - y)
+@family(lambda: product(range(12), (False, True)))
+def float_pair_kernel(op: int, per_row: bool) -> Kernel:
+    """Build the kernel of an operation whose smaller operand has one number per row of the larger one, or a row of numbers."""
 
+    # In-place loops have one array less, as loops over two arrays of the same memory would not be vectorized.
 
-# In-place loops have one array less, as loops over two arrays of the same memory would not be vectorized.
+    @_inlined
+    def line(x, y, out, low, high):  # type: ignore[no-untyped-def]
+        for i in range(out.size):
+            out[i] = _value(op, x[i], y[i], low, high)
 
+    @_inlined
+    def line_over(y, out, low, high):  # type: ignore[no-untyped-def]
+        for i in range(out.size):
+            out[i] = _value(op, out[i], y[i], low, high)
 
-@_inlined
-def _row_over(op, y, out, low, high):  # type: ignore[no-untyped-def]
-    n = out.size
-    if op == 0:
-        for i in range(n):
-            out[i] = _clamped(out[i] + y[i], low, high)
-    elif op == 1:
-        for i in range(n):
-            out[i] = _clamped(out[i] - y[i], low, high)
-    elif op == 2:
-        for i in range(n):
-            out[i] = _clamped(y[i] - out[i], low, high)
-    elif op == 3:
-        for i in range(n):
-            out[i] = _clamped(out[i] * y[i], low, high)
-    elif op == 4:
-        for i in range(n):
-            out[i] = out[i] if out[i] >= _ZERO else out[i] * y[i]
-    else:
-        for i in range(n):
-            out[i] = (out[i] - y[i]) * (out[i] - y[i])
+    @_inlined
+    def line_of_one(x, y, out, low, high):  # type: ignore[no-untyped-def]
+        for i in range(out.size):
+            out[i] = _value(op, x[i], y, low, high)
 
+    @_inlined
+    def line_over_one(y, out, low, high):  # type: ignore[no-untyped-def]
+        for i in range(out.size):
+            out[i] = _value(op, out[i], y, low, high)
 
-@_inlined
-def _row_over_one(op, y, out, low, high):  # type: ignore[no-untyped-def]
-    n = out.size
-    if op == 0:
-        for i in range(n):
-            out[i] = _clamped(out[i] + y, low, high)
-    elif op == 1:
-        for i in range(n):
-            out[i] = _clamped(out[i] - y, low, high)
-    elif op == 2:
-        for i in range(n):
-            out[i] = _clamped(y - out[i], low, high)
-    elif op == 3:
-        for i in range(n):
-            out[i] = _clamped(out[i] * y, low, high)
-    elif op == 4:
-        for i in range(n):
-            out[i] = out[i] if out[i] >= _ZERO else out[i] * y
-    else:
-        for i in range(n):
-            out[i] = (out[i] - y) * (out[i] - y)
-
-
-@kernel("void(i8, f4[::1], f4[::1], f4[::1], f4[::1], i8, i8, i8, i8, f4, f4)")
-def _same_per_row(op, x, y, out, scratch, blocks, rows, columns, advance, low, high):  # type: ignore[no-untyped-def]
-    over = x.ctypes.data == out.ctypes.data
-    for block in range(blocks):
-        for row in range(rows):
-            start = (block * rows + row) * columns
-            at = slice(start, start + columns)
-            if over:
-                _row_over_one(op, y[row], out[at], low, high)
-            else:
-                _row_of_one(op, x[at], y[row], out[at], low, high)
-
-
-@kernel("void(i8, f4[::1], f4[::1], f4[::1], f4[::1], i8, i8, i8, i8, f4, f4)")
-def _same_per_column(op, x, y, out, scratch, blocks, rows, columns, advance, low, high):  # type: ignore[no-untyped-def]
-    over = x.ctypes.data == out.ctypes.data
-    size = rows * columns
-    if scratch.size == 0 or rows == 1:
+    def of_numbers(x, y, out, scratch, blocks, rows, columns, advance, low, high):  # type: ignore[no-untyped-def]
+        over = x.ctypes.data == out.ctypes.data
         for block in range(blocks):
             for row in range(rows):
-                start = block * size + row * columns
-                first = block * advance
+                start = (block * rows + row) * columns
                 at = slice(start, start + columns)
                 if over:
-                    _row_over(op, y[first : first + columns], out[at], low, high)
+                    line_over_one(y[row], out[at], low, high)
                 else:
-                    _row(op, x[at], y[first : first + columns], out[at], low, high)
-        return
-    length = scratch.size
-    for block in range(blocks):
-        if block == 0 or advance > 0:
-            for start in range(0, length, columns):
-                for i in range(columns):
-                    scratch[start + i] = y[block * advance + i]
-        for start in range(block * size, (block + 1) * size, length):
-            at = slice(start, min(start + length, (block + 1) * size))
-            if over:
-                _row_over(op, scratch, out[at], low, high)
-            else:
-                _row(op, x[at], scratch, out[at], low, high)
+                    line_of_one(x[at], y[row], out[at], low, high)
 
+    def of_rows(x, y, out, scratch, blocks, rows, columns, advance, low, high):  # type: ignore[no-untyped-def]
+        over = x.ctypes.data == out.ctypes.data
+        size, length = rows * columns, scratch.size
+        for block in range(blocks):
+            other = y[block * advance : block * advance + columns]
+            if length and (block == 0 or advance > 0):
+                for start in range(0, length, columns):
+                    for i in range(columns):
+                        scratch[start + i] = other[i]
+            if length:
+                other = scratch
+            for start in range(block * size, (block + 1) * size, other.size):
+                at = slice(start, min(start + other.size, (block + 1) * size))
+                if over:
+                    line_over(other, out[at], low, high)
+                else:
+                    line(x[at], other, out[at], low, high)
 
-def float_pair_kernel(how: Repetition) -> Kernel:
-    """Return the kernel for all operations of this module, for a broadcasting pattern: one number of the smaller operand per row,
-    or a row.
-    """
-    return _same_per_row if how.per_row else _same_per_column
+    return Kernel(of_numbers if per_row else of_rows, "void(f4[::1], f4[::1], f4[::1], f4[::1], i8, i8, i8, i8, f4, f4)")
 
 
 def bind_float_pair(
@@ -191,12 +133,12 @@ def bind_float_pair(
     """Return a function that computes a binary operation on float32 operands and clamps the results.
 
     Args:
-        op: ADD, SUBTRACT, SUBTRACT_FROM (y - x), MULTIPLY, PRELU or SQUARED_DIFFERENCE.
+        op: one of the constants of `elementwise`.
         x: the operand of the output's shape; the output may be in its memory.
         y: the operand that repeats.
         output: the output.
         how: how `y` repeats over `x`.
-        low: the lower bound of the clamp; the last two operations do not clamp.
+        low: the lower bound of the clamp, which sums, differences, products and quotients have.
         high: the upper bound of the clamp.
         threads: the threads that share the work.
         before: steps to run first, which write operands.
@@ -207,5 +149,5 @@ def bind_float_pair(
         copies = 0 if part.per_row or part.rows == 1 or part.columns >= _LONG else min(part.rows, -(-_LONG // part.columns))
         scratch = np.empty(copies * part.columns, np.float32)
         arrays = large[slice(*whole)], small[slice(*some)], result[slice(*whole)], scratch
-        parts.append((op, *arrays, part.blocks, part.rows, part.columns, part.advance, low, high))
-    return thunk([*before, Step(float_pair_kernel(how), parts)], threads, x.data, *arrays)
+        parts.append((*arrays, part.blocks, part.rows, part.columns, part.advance, low, high))
+    return thunk([*before, Step(float_pair_kernel(op, how.per_row), parts)], threads, x.data, *arrays)

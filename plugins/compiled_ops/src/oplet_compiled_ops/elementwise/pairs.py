@@ -60,8 +60,8 @@ def pair_registration(
         from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
 
         low, high = (float(bound) for bound in float_activation_range(activation))
-        ready(float_pair_kernel(how))
         chosen, other = (exchanged_op, op) if exchanged else (op, exchanged_op)
+        ready(*(float_pair_kernel(each, how.per_row) for each in {chosen, other}))
         output = node.outputs[0]
         if steps is tuple:
             offer_in_place(node)

@@ -9,7 +9,8 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.schema.options import LeakyReluOptions
 from oplet_builtin_ops.ops.leaky_relu import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise.float_pairs import PRELU, bind_float_pair, float_pair_kernel
+from oplet_compiled_ops.elementwise import PRELU
+from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
 from oplet_compiled_ops.elementwise.maps.tables import TABLED, plan_table
 from oplet_compiled_ops.elementwise.plain.broadcasting import repetition
 from oplet_compiled_ops.overriding import Bind, override
@@ -26,7 +27,7 @@ def plan(context: Context, node: Node) -> Bind:
     how = repetition(source.shape, ())
     if how is None:
         decline("its shape is one that its loops do not know.")
-    ready(float_pair_kernel(how))
+    ready(float_pair_kernel(PRELU, how.per_row))
     return lambda: bind_float_pair(PRELU, source, alpha, node.outputs[0], how, -inf, inf, context.num_threads)
 
 

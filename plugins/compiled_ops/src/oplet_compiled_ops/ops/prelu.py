@@ -9,8 +9,9 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range
 from oplet_builtin_ops.ops.prelu import REGISTRATION as BUILTIN
+from oplet_compiled_ops.elementwise import PRELU
 from oplet_compiled_ops.elementwise.fixed_point import scaling
-from oplet_compiled_ops.elementwise.float_pairs import PRELU, bind_float_pair, float_pair_kernel
+from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
 from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition, repetition
 from oplet_compiled_ops.elementwise.plain.plain_pairs import arguments
 from oplet_compiled_ops.elementwise.plain.slopes import QUANTIZED_PRELU
@@ -31,7 +32,7 @@ def plan(context: Context, node: Node) -> Bind:
         decline("its alpha repeats in a way that its loops do not know.")
     if source.type is not TensorType.FLOAT32:
         return _plan_quantized(context, node, how)
-    ready(float_pair_kernel(how))
+    ready(float_pair_kernel(PRELU, how.per_row))
     node.in_place = [source]
     return lambda: bind_float_pair(PRELU, source, alpha.data, node.outputs[0], how, -inf, inf, context.num_threads)
 

@@ -7,7 +7,8 @@ from math import inf
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.ops.squared_difference import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise.float_pairs import SQUARED_DIFFERENCE, bind_float_pair, float_pair_kernel
+from oplet_compiled_ops.elementwise import SQUARED_DIFFERENCE
+from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
 from oplet_compiled_ops.elementwise.plain.broadcasting import operands
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.team import ready
@@ -18,7 +19,7 @@ def plan(context: Context, node: Node) -> Bind:
     if found is None:
         decline("its operand repeats in a way that its loops do not know, or there is nothing to compute.")
     large, small, how, _ = found
-    ready(float_pair_kernel(how))
+    ready(float_pair_kernel(SQUARED_DIFFERENCE, how.per_row))
     offer_in_place(node)
 
     def bind() -> Thunk:

@@ -68,8 +68,8 @@ def ensure_index_vector(tensor: Tensor) -> None:
     ensure(tensor.ndim == 1, lambda: f"the indices {tensor} must be a vector.")
 
 
-def read_list(node: Node, position: int, type: TensorType | None = None) -> TensorList:
-    """Return the list that the input at `position` holds.
+def read_list(node: Node, type: TensorType | None = None) -> TensorList:
+    """Return the list that the first input holds.
 
     Args:
         type: the element type that it must have; None for any.
@@ -77,7 +77,7 @@ def read_list(node: Node, position: int, type: TensorType | None = None) -> Tens
     Raises:
         EnsureError: the input holds no list, or one of another element type.
     """
-    tensor = node.inputs[position]
+    tensor = node.inputs[0]
     ensure(not tensor.ndim, lambda: f"{tensor} must hold one list, as a scalar.")
     return as_list(tensor.data.item(), tensor, type)
 

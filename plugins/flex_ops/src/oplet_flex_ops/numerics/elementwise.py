@@ -12,10 +12,10 @@ from oplet import Node, Registration, TensorType, checkpoint
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.broadcasting import broadcast_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Formula, Shapes, Signature, operator
 from oplet_flex_ops.numerics.types import SHORT_FLOATS
 
-__all__ = ["IN_DOUBLE", "binary", "broadcast_pair", "in_parts", "same_shape", "special", "unary"]
+__all__ = ["IN_DOUBLE", "binary", "broadcast_pair", "in_parts", "same_shape", "special", "unary", "writing"]
 
 #: Special functions are computed in double precision and rounded.
 IN_DOUBLE = dict.fromkeys((*SHORT_FLOATS, TensorType.FLOAT32), TensorType.FLOAT64)
@@ -33,6 +33,11 @@ def broadcast_pair(node: Node, attributes: Attributes) -> Sequence[Shape]:
     return [broadcast_shape(*node.inputs)]
 
 
+def writing(function: Callable[..., Any]) -> Formula:
+    """Return the formula of an op with one output: `function(*inputs, output)` writes into `output`."""
+    return lambda attributes, inputs, outputs: partial(function, *inputs, outputs[0])
+
+
 def unary(
     function: Callable[[Array, Array], Any],
     *types: TensorType,
@@ -47,11 +52,7 @@ def unary(
         result: the output's type, or the name of the type attribute that holds it; "T" for the operand's type.
         widened: maps types to the type that they are computed in; None for float16 and bfloat16 in float32.
     """
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        return partial(function, inputs[0], outputs[0])
-
-    return operator(Signature(["T"], [result], {"T": types}), same_shape, formula, widened=widened)
+    return operator(Signature(["T"], [result], {"T": types}), same_shape, writing(function), widened=widened)
 
 
 def binary(
@@ -60,16 +61,14 @@ def binary(
     result: TensorType | str = "T",
     widened: Mapping[Any, Any] | None = None,
     defaults: Mapping[str, TensorType] = {},
+    shapes: Shapes = broadcast_pair,
 ) -> Registration:
     """Build the registration of a broadcasting binary op; `function(left, right, result)` writes into `result`.
 
-    The other arguments are those of `unary`; `defaults` has the types of type attributes that a node may leave out.
+    The other arguments are those of `unary`; `defaults` has the types of type attributes that a node may leave out, `shapes` returns the
+    output's shape.
     """
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        return partial(function, inputs[0], inputs[1], outputs[0])
-
-    return operator(Signature(["T", "T"], [result], {"T": types}, defaults), broadcast_pair, formula, widened=widened)
+    return operator(Signature(["T", "T"], [result], {"T": types}, defaults), shapes, writing(function), widened=widened)
 
 
 def special(function: Callable[..., Array], *types: TensorType, operands: int = 1) -> Registration:

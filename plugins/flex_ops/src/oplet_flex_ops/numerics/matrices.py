@@ -9,11 +9,12 @@ import numpy as np
 from oplet import Node, Tensor, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.limits import paced
+from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.dense import eigh, inv, product, slogdet, solve
 
 __all__ = [
-    "broadcast_batches", "each", "ensure_matrices", "ensure_square", "exponential", "logarithm", "lu", "refusing", "solve_bands", "solve_lower",
-    "solve_triangular", "square_root",
+    "broadcast_batches", "each", "ensure_matrices", "ensure_square", "exponential", "logarithm", "lu", "numbers_per_square", "refusing",
+    "solve_bands", "solve_lower", "solve_triangular", "square_root", "square_shape",
 ]  # fmt: skip
 
 _BLOCK = 48
@@ -31,6 +32,18 @@ def ensure_square(*tensors: Tensor) -> None:
     for tensor in tensors:
         rows, columns = tensor.shape[-2:]
         ensure(rows == columns, f"the matrices {tensor} must be square; they have {rows} rows and {columns} columns.")
+
+
+def square_shape(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    """Return the shape of the first input, which must be square matrices: the shape function of functions of them."""
+    ensure_square(node.inputs[0])
+    return [node.inputs[0].shape]
+
+
+def numbers_per_square(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    """Return the shape of one number per square matrix of the first input, for each output."""
+    ensure_square(node.inputs[0])
+    return [node.inputs[0].shape[:-2]] * len(node.outputs)
 
 
 def broadcast_batches(node: Node) -> Shape:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from oplet import Composite, Model, PluginManager, Registration
 from oplet.errors import OpletError
 from oplet.schema.enums import BuiltinOperator
-from oplet.toolkit import Op, default_manager, family_distribution, known_distribution, verify
+from oplet.toolkit import Op, family_distribution, known_distribution, verify
 from oplet.versions.runtime_version import first_runtime
 from oplet_tools.describing.operators import composite_of, version_of
 from oplet_tools.describing.verdicts import Verdict, try_model
 
-__all__ = ["Diagnosis", "Examination", "diagnose", "examine"]
+__all__ = ["Diagnosis", "Examination", "examine"]
 
 
 class Diagnosis(NamedTuple):
@@ -69,30 +69,16 @@ class Examination(NamedTuple):
     error: str
 
 
-def diagnose(path: str | os.PathLike[str], manager: PluginManager | None = None) -> list[Diagnosis]:
-    """Diagnose every operator of a model, see `examine`.
-
-    Args:
-        path: the model's file.
-        manager: the plugins; all installed ones by default.
-
-    Raises:
-        ModelError: the file cannot be read.
-    """
-    return examine(path, manager).operators
-
-
-def examine(path: str | os.PathLike[str] | Model, manager: PluginManager | None = None) -> Examination:
+def examine(path: str | os.PathLike[str] | Model, manager: PluginManager) -> Examination:
     """Prepare a model, and diagnose every operator: which package serves its nodes, or what to install.
 
     Args:
         path: the model's file, or an open model.
-        manager: the plugins; all installed ones by default.
+        manager: the plugins.
 
     Raises:
         ModelError: the file cannot be read.
     """
-    manager = manager or default_manager()
     model = path if isinstance(path, Model) else Model.open(path)
     verify(model)
     trial = try_model(model, manager)

@@ -18,7 +18,7 @@ from oplet.texts import shown
 from oplet_tools.metadata.anchored import MOST_SHARED, Anchored, anchored_in, apart
 from oplet_tools.metadata.attached_files import attached_files
 from oplet_tools.metadata.exported import LEAST_SCORE, MOST_OVERLAP, Exported, exported_as
-from oplet_tools.metadata.output_rules import Reporter, axis_labels, has_readable_tables, value_labels
+from oplet_tools.metadata.output_rules import Reporter, has_readable_tables, output_labels
 from oplet_tools.metadata.scores import ScoreRules, score_rules_of
 from oplet_tools.metadata.tables import (
     AssociatedFileType,
@@ -43,7 +43,8 @@ class Detection(NamedTuple):
         label: the label of its class; "" if there is none.
         number: the index of its class.
         score: its score.
-        box: left, top, right and bottom, as fractions of the input's width and height.
+        box: left, top, right and bottom, as fractions of the input's width and height; in `running.detecting.Objects`, in the unit that
+            these name.
         points: corners of a rotated box, or keypoints: (x, y) each, or (x, y, visibility).
     """
 
@@ -185,7 +186,7 @@ def _by_tables(
             f"The boxes in the metadata of {model.name} have the order {list(order)}, which is none of four numbers."
         )
     classes, scores = indices[parts["classes"]], indices[parts["scores"]]
-    labels = value_labels(model, subgraph, classes, outputs[classes][0], reporter, locale=locale)
+    labels = output_labels(model, subgraph, classes, outputs[classes][0], reporter, locale=locale, values=True)
     rules = score_rules_of(model, subgraph, parts["scores"])
     if str(rules):
         reporter.say(f"output '{outputs[scores][0]}': scores {rules}, as the model's metadata say")
@@ -209,7 +210,7 @@ def _by_anchors(
     if found is None:
         return None
     rules = ScoreRules(None, score_rules_of(model, subgraph, second).threshold)
-    labels = axis_labels(model, subgraph, scores, outputs[scores][0], reporter, locale=locale)
+    labels = output_labels(model, subgraph, scores, outputs[scores][0], reporter, locale=locale, values=False)
     note = f", {rules}" if str(rules) else ""
     reporter.say(
         f"outputs '{outputs[boxes][0]}' and '{outputs[scores][0]}': objects that overlap by {MOST_SHARED} at most{note}, as MediaPipe does"
@@ -225,7 +226,7 @@ def _by_op(
         written = [] if node.outputs is None else node.outputs.tolist()
         if len(written) == 4 and set(written) <= outputs.keys() and model.op_of(node)[1] == _POSTPROCESS:
             boxes, classes, scores, number = written
-            labels = value_labels(model, subgraph, classes, outputs[classes][0], reporter, locale=locale)
+            labels = output_labels(model, subgraph, classes, outputs[classes][0], reporter, locale=locale, values=True)
             return Detector(boxes, classes, scores, number, (1, 0, 3, 2), labels=labels)
     return None
 

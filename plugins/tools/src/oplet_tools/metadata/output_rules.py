@@ -11,7 +11,7 @@ from oplet_tools.metadata.labels import AttachedLabels, labels_of
 from oplet_tools.metadata.scores import ScoreRules, score_rules_of
 from oplet_tools.metadata.tables import BoundingBoxProperties, model_metadata
 
-__all__ = ["OutputRules", "Reporter", "axis_labels", "has_readable_tables", "output_rules", "value_labels"]
+__all__ = ["OutputRules", "Reporter", "has_readable_tables", "output_labels", "output_rules"]
 
 
 class Reporter(Protocol):
@@ -89,29 +89,22 @@ def output_rules(
     return OutputRules(labels, scores)
 
 
-def value_labels(model: Model, subgraph: int, tensor: int, name: str, reporter: Reporter, *, locale: str = "") -> tuple[str, ...]:
-    """Return the labels that the metadata have for an output's values (class indices), and report their source; empty if there are none.
+def output_labels(
+    model: Model, subgraph: int, tensor: int, name: str, reporter: Reporter, *, locale: str = "", values: bool
+) -> tuple[str, ...]:
+    """Return the labels that the metadata have for an output, and report their source; empty if there are none.
 
-    The arguments are those of `output_rules`.
+    Args:
+        values: whether labels are of the output's values, which are class indices; else of the indices of its last axis.
+
+    The other arguments are those of `output_rules`.
     """
     position = _position(model, subgraph, tensor)
-    found = None if position is None else _found(model, subgraph, position, reporter, locale, values=True)
+    found = None if position is None else _found(model, subgraph, position, reporter, locale, values=values)
     if found is None:
         return ()
-    reporter.say(f"output '{name}': values are numbers of labels of '{shown(found.file)}', as the model's metadata say")
-    return found.labels
-
-
-def axis_labels(model: Model, subgraph: int, tensor: int, name: str, reporter: Reporter, *, locale: str = "") -> tuple[str, ...]:
-    """Return the labels of the indices of an output's last axis, and tell from where; empty if there are none.
-
-    The arguments are those of `output_rules`.
-    """
-    position = _position(model, subgraph, tensor)
-    found = None if position is None else _found(model, subgraph, position, reporter, locale, values=False)
-    if found is None:
-        return ()
-    reporter.say(f"output '{name}': labels of '{shown(found.file)}', as the model's metadata say")
+    what = "values are numbers of labels" if values else "labels"
+    reporter.say(f"output '{name}': {what} of '{shown(found.file)}', as the model's metadata say")
     return found.labels
 
 

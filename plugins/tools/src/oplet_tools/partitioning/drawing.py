@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
+from oplet.texts import counted
 from oplet_tools.partitioning.layout import Layout, lay_out
 from oplet_tools.partitioning.partition import GraphTensor, Partition, Partitioning, SubgraphPartitioning, Traffic
 
@@ -124,9 +125,8 @@ def draw_partitioning(result: Partitioning) -> bytes:
 
 
 def _claim(result: Partitioning) -> str:
-    count = len(result.partitions)
-    parts = f"{result.claimed} of {result.nodes} nodes in {count} partition{'' if count == 1 else 's'}"
-    return f"{' and '.join(result.delegates)}: {parts}"
+    parts = counted(len(result.partitions), "partition")
+    return f"{' and '.join(result.delegates)}: {result.claimed} of {result.nodes} nodes in {parts}"
 
 
 def _legend(root: ET.Element, partition: Partition, y: float) -> None:
@@ -141,9 +141,7 @@ def _legend(root: ET.Element, partition: Partition, y: float) -> None:
         "stroke": stroke,
     }
     _add(root, "rect", place)
-    count = len(partition.nodes)
-    nodes = f"{count} node{'' if count == 1 else 's'}"
-    text = f"partition {partition.index}, {partition.delegate}: {nodes}, {_traffic(partition)}"
+    text = f"partition {partition.index}, {partition.delegate}: {counted(len(partition.nodes), 'node')}, {_traffic(partition)}"
     _text(root, _MARGIN + 28, y, text, "left")
 
 

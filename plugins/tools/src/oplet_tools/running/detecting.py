@@ -8,31 +8,13 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from oplet import Model
-from oplet_tools.metadata.detections import Detector, detector_of
+from oplet_tools.metadata.detections import Detection, Detector, detector_of
 from oplet_tools.metadata.output_rules import Reporter
 from oplet_tools.running.values.notices import Notice
 
-__all__ = ["FoundObject", "Objects", "PictureInput", "detector_in", "objects_in", "picture_input"]
+__all__ = ["Objects", "PictureInput", "detector_in", "objects_in", "picture_input"]
 
 Array = NDArray[Any]
-
-
-class FoundObject(NamedTuple):
-    """An object that an object-detection model found in a picture.
-
-    Attributes:
-        label: the label of its class; "" if there is none.
-        number: the index of its class.
-        score: its score.
-        box: left, top, right and bottom, in the unit of `Objects.unit`.
-        points: corners of a rotated box, or keypoints: (x, y) each, or (x, y, visibility).
-    """
-
-    label: str
-    number: int
-    score: float
-    box: tuple[float, float, float, float]
-    points: tuple[tuple[float, ...], ...] = ()
 
 
 class Objects(NamedTuple):
@@ -45,14 +27,14 @@ class Objects(NamedTuple):
     """
 
     unit: str
-    found: list[FoundObject]
+    found: list[Detection]
     points: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the objects as a dictionary, for JSON."""
         return {"unit": self.unit, "found": list(map(self._as_dict, self.found))}
 
-    def _as_dict(self, one: FoundObject) -> dict[str, Any]:
+    def _as_dict(self, one: Detection) -> dict[str, Any]:
         told = {"label": one.label, "number": one.number, "score": one.score, "box": list(one.box)}
         return {**told, self.points: list(map(list, one.points))} if self.points else told
 
@@ -132,6 +114,6 @@ def objects_in(
     shown = (bottom - top, right - left) if areas else None
     for each in detector.read(outputs, (height, width), shown):
         (a, b), (c, d) = placed(each.box[:2]), placed(each.box[2:])
-        found.append(FoundObject(each.label, each.number, each.score, (a, b, c, d), tuple(map(placed, each.points))))
+        found.append(each._replace(box=(a, b, c, d), points=tuple(map(placed, each.points))))
     points = "" if exported is None else "corners" if exported.turned else "keypoints" if exported.keypoints[0] else ""
     return Objects("pixels" if areas else "parts", found, points)

@@ -23,7 +23,6 @@ def map_registration(
     tabled: Sequence[TensorType] = (),
     *,
     positive: bool = False,
-    worth: int = WORTH_VALUES // 4,
     most: int = 0,
 ) -> Registration:
     """Build the registration of a unary op from its compiled kernels by type.
@@ -33,7 +32,6 @@ def map_registration(
         kernels: for each type of unquantized numbers the kernel, which takes the flat input and output.
         tabled: the types of quantized numbers, which are looked up in the table that the numpy kernel makes.
         positive: whether a quantized value below the zero point (a negative number) is an error.
-        worth: the fewest elements of a part for which using another thread pays off.
         most: the most elements of a node that `kernels` serve, as numpy is faster for more; 0 for any number.
     """
 
@@ -45,6 +43,6 @@ def map_registration(
         if kernel is None or not source.size or (most and source.size > most):
             decline("numpy is faster for so many numbers, or there are none, or its type has no kernel.")
         bits = "u1" if source.type is TensorType.BOOL else None
-        return plan_flat(context, kernel, (source, output), worth=worth, bits=bits)
+        return plan_flat(context, kernel, (source, output), worth=WORTH_VALUES // 4, bits=bits)
 
     return override(builtin, plan, NodeLimits(inputs=[list(dict.fromkeys((*kernels, *tabled)))]))

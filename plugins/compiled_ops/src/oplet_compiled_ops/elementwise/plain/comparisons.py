@@ -13,7 +13,7 @@ from oplet import Context, Node, NodeLimits, Registration, Tensor, TensorType
 from oplet_builtin_ops.elementwise.comparison import scaled_values
 from oplet_compiled_ops.elementwise.flat import pair_of
 from oplet_compiled_ops.elementwise.plain.broadcasting import Operands
-from oplet_compiled_ops.elementwise.plain.plain_pairs import HOW, SIGNED, arguments, plan_pair, seen
+from oplet_compiled_ops.elementwise.plain.plain_pairs import HOW, SIGNED, arguments, looped, plan_pair, seen
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.memory import Array
@@ -30,7 +30,7 @@ _inlined: Any = inlined(inline="always", error_model="numpy", boundscheck=False)
 
 
 @_inlined
-def _compared(op, x, y):  # type: ignore[no-untyped-def]
+def _compared(op, x, y, bits):  # type: ignore[no-untyped-def]
     if op == 0:
         return x < y
     if op == 1:
@@ -47,22 +47,7 @@ def _compared(op, x, y):  # type: ignore[no-untyped-def]
 @family(lambda: product(range(6), _CODES.values()))
 def _kernel(op: int, code: str) -> Kernel:
     """Build the kernel that compares `x` with `y`, which broadcasts over `x`; `code` is numba's name of their type ("f4")."""
-
-    def compare(x, y, out, blocks, rows, columns, advance, per_row):  # type: ignore[no-untyped-def]
-        for block in range(blocks):
-            for row in range(rows):
-                start = (block * rows + row) * columns
-                if per_row != 0:
-                    one = y[block * advance + row]
-                    for i in range(columns):
-                        out[start + i] = _compared(op, x[start + i], one)
-                else:
-                    first = block * advance
-                    for i in range(columns):
-                        out[start + i] = _compared(op, x[start + i], y[first + i])
-
-    compare.__name__ = f"compared_{op}"
-    return Kernel(compare, f"void({code}[::1], {code}[::1], u1[::1], {HOW})")
+    return Kernel(looped(f"compared_{op}", _compared, op, code), f"void({code}[::1], {code}[::1], u1[::1], {HOW})")
 
 
 @family(lambda: product(range(6), ("u1", "u2")))
@@ -79,7 +64,7 @@ def _scaled_kernel(op: int, bits: str) -> Kernel:
                 first = block * advance + (row if per_row else 0)
                 for i in range(columns):
                     other = second_table[y[first if per_row else first + i]]
-                    out[start + i] = _compared(op, first_table[x[start + i]], other)
+                    out[start + i] = _compared(op, first_table[x[start + i]], other, 0)
 
     scaled.__name__ = f"compared_{op}_scaled"
     return Kernel(scaled, f"void({bits}[::1], {bits}[::1], u1[::1], {HOW}, i4[::1], i4[::1])")

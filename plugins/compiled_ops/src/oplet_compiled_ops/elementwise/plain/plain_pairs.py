@@ -51,6 +51,7 @@ __all__ = [
     "arguments",
     "integer_registration",
     "logical_registration",
+    "looped",
     "plan_integers",
     "plan_pair",
     "seen",
@@ -128,14 +129,11 @@ def _members() -> Iterator[tuple[str, int, str, str]]:
     yield from (("combined", op, "u1", "u1") for op in (AND, OR))
 
 
-@family(_members)
-def _kernel(rule: str, op: int, code: str, result: str) -> Kernel:
-    """Build the kernel of a binary operation on `x` and `y`, which broadcasts over `x`.
-
-    `rule` is "computed" for arithmetic, "combined" for logic; `code` and `result` are numba's names of the operands' and outputs'
-    types.
+def looped(name: str, value: Any, op: int, code: str) -> Callable[..., None]:
+    """Return the function of a kernel that calls the inlined function `value` for each element: with `op`, the elements of `x` and of
+    `y`, which broadcasts over `x`, and the bits of their type, whose name is `code` in numba's notation.
     """
-    value, bits = _RULES[rule], 8 * int(code[1:])
+    bits = 8 * int(code[1:])
 
     def pairs(x, y, out, blocks, rows, columns, advance, per_row):  # type: ignore[no-untyped-def]
         for block in range(blocks):
@@ -150,8 +148,18 @@ def _kernel(rule: str, op: int, code: str, result: str) -> Kernel:
                     for i in range(columns):
                         out[start + i] = value(op, x[start + i], y[first + i], bits)
 
-    pairs.__name__ = f"{rule}_{op}"
-    return Kernel(pairs, f"void({code}[::1], {code}[::1], {result}[::1], {HOW})")
+    pairs.__name__ = name
+    return pairs
+
+
+@family(_members)
+def _kernel(rule: str, op: int, code: str, result: str) -> Kernel:
+    """Build the kernel of a binary operation on `x` and `y`, which broadcasts over `x`.
+
+    `rule` is "computed" for arithmetic, "combined" for logic; `code` and `result` are numba's names of the operands' and outputs'
+    types.
+    """
+    return Kernel(looped(f"{rule}_{op}", _RULES[rule], op, code), f"void({code}[::1], {code}[::1], {result}[::1], {HOW})")
 
 
 @family(lambda: [("i2",), ("i4",), ("i8",)])

@@ -13,7 +13,7 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.broadcasting import broadcast_shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.elementwise import binary, broadcast_pair
+from oplet_flex_ops.numerics.elementwise import binary, broadcast_pair, writing
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import EVERY, REAL, WIDE_FLOATS
 
@@ -52,10 +52,7 @@ def _broadcasts(x: Array, y: Array) -> bool:
 
 
 def _logic(function: np.ufunc) -> Registration:
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        return lambda: function(inputs[0], inputs[1], outputs[0])
-
-    return operator(Signature([_BOOL, _BOOL], [_BOOL]), broadcast_pair, formula)
+    return operator(Signature([_BOOL, _BOOL], [_BOOL]), broadcast_pair, writing(function))
 
 
 def _approximate() -> Registration:

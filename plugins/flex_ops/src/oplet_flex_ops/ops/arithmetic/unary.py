@@ -16,7 +16,7 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import bessel, error_functions, gamma
-from oplet_flex_ops.numerics.elementwise import IN_DOUBLE, in_parts, same_shape, special, unary
+from oplet_flex_ops.numerics.elementwise import IN_DOUBLE, in_parts, same_shape, special, unary, writing
 from oplet_flex_ops.numerics.gamma import betainc
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, INTEGERS, REAL, SIGNED, UNSIGNED, WIDE_FLOATS, WITH_HALF
@@ -65,13 +65,6 @@ def _count_bits(x: Array, out: Array) -> None:
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(1, dtype=np.uint8)
 
 
-def _logical_not() -> Registration:
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        return lambda: np.logical_not(inputs[0], outputs[0])
-
-    return operator(Signature([TensorType.BOOL], [TensorType.BOOL]), same_shape, formula)
-
-
 ABS = unary(np.abs, *FLOATS, *SIGNED)
 ACOS = unary(np.arccos, *_ANALYTIC)
 ACOSH = unary(np.arccosh, *_ANALYTIC)
@@ -92,7 +85,7 @@ ISINF = unary(np.isinf, *FLOATS, result=TensorType.BOOL)
 ISNAN = unary(np.isnan, *FLOATS, result=TensorType.BOOL)
 LOG = unary(np.log, *_ANALYTIC)
 LOG1P = unary(np.log1p, *_ANALYTIC)
-LOGICALNOT = _logical_not()
+LOGICALNOT = operator(Signature([TensorType.BOOL], [TensorType.BOOL]), same_shape, writing(np.logical_not))
 NEG = unary(np.negative, *_ANALYTIC, *SIGNED)
 POPULATIONCOUNT = unary(_count_bits, *INTEGERS, result=TensorType.UINT8)
 RINT = unary(np.rint, *WIDE_FLOATS)
@@ -190,23 +183,22 @@ def _softsign(x: Array, out: Array) -> None:
     np.divide(x, size, out)
 
 
-def _leaky_relu() -> Registration:
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        [x], [out] = inputs, outputs
-        alpha = np.array(attributes.number("alpha", default=np.float32(0.2).item())).astype(x.dtype)
+def leaky(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Return the step of LeakyRelu, or of its gradient: the first input, times alpha where the last one (the same, or the features) is
+    not positive.
+    """
+    x, features, out = inputs[0], inputs[-1], outputs[0]
+    alpha = np.array(attributes.number("alpha", default=np.float32(0.2).item())).astype(x.dtype)
 
-        def run() -> None:
-            np.multiply(x, alpha, out)
-            np.copyto(out, x, where=x > 0)
+    def run() -> None:
+        np.multiply(x, alpha, out)
+        np.copyto(out, x, where=features > 0)
 
-        return run
-
-    signature = Signature(["T"], ["T"], {"T": FLOATS}, {"T": TensorType.FLOAT32})
-    return operator(signature, same_shape, formula)
+    return run
 
 
 ELU = unary(_elu, *FLOATS)
-LEAKYRELU = _leaky_relu()
+LEAKYRELU = operator(Signature(["T"], ["T"], {"T": FLOATS}, {"T": TensorType.FLOAT32}), same_shape, leaky)
 RELU = unary(_relu, *REAL)
 RELU6 = unary(_relu6, *REAL)
 SELU = unary(_selu, *FLOATS)

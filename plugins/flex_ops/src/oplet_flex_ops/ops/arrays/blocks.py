@@ -10,7 +10,7 @@ from math import prod
 from typing import NamedTuple
 
 from oplet import Node, Registration, ensure
-from oplet.kernels.arrays import Array, Shape, Thunk
+from oplet.kernels.arrays import Array, Shape, Thunk, copier
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped, zeros
@@ -145,15 +145,14 @@ def _to_depth_shapes(node: Node, block: int) -> list[Shape]:
 
 
 def _to_depth_bind(node: Node, block: int) -> Thunk:
-    source, output = node.inputs[0].data, node.outputs[0].data
-    batch, height, width, depth = source.shape
-    turned = source.reshape(batch, height // block, block, width // block, block, depth).transpose(0, 1, 3, 2, 4, 5)
-    target = output.reshape(turned.shape)
+    batch, height, width, depth = node.inputs[0].shape
+    return _turner(node, (batch, height // block, block, width // block, block, depth))
 
-    def run() -> None:
-        target[...] = turned
 
-    return run
+def _turner(node: Node, shape: Shape) -> Thunk:
+    """Return the function that copies the input, seen in this shape, with its third and fourth axis exchanged."""
+    turned = node.inputs[0].data.reshape(shape).transpose(0, 1, 3, 2, 4, 5)
+    return copier(node.outputs[0].data.reshape(turned.shape), turned)
 
 
 def _from_depth_shapes(node: Node, block: int) -> list[Shape]:
@@ -165,15 +164,8 @@ def _from_depth_shapes(node: Node, block: int) -> list[Shape]:
 
 
 def _from_depth_bind(node: Node, block: int) -> Thunk:
-    source, output = node.inputs[0].data, node.outputs[0].data
-    batch, height, width, depth = source.shape
-    turned = source.reshape(batch, height, width, block, block, depth // (block * block)).transpose(0, 1, 3, 2, 4, 5)
-    target = output.reshape(turned.shape)
-
-    def run() -> None:
-        target[...] = turned
-
-    return run
+    batch, height, width, depth = node.inputs[0].shape
+    return _turner(node, (batch, height, width, block, block, depth // (block * block)))
 
 
 SPACETODEPTH: Registration = shaped(

@@ -7,7 +7,6 @@ result first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,10 @@ from oplet import Node, Registration, TensorType
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.elementwise import binary
+from oplet_flex_ops.numerics.operator import Signature, operator
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, REAL
-from oplet_flex_ops.ops.arithmetic.unary import SELU_ALPHA, SELU_SCALE
+from oplet_flex_ops.ops.arithmetic.unary import SELU_ALPHA, SELU_SCALE, leaky
 
 _ANALYTIC = (*FLOATS, *COMPLEX)
 
@@ -30,25 +30,7 @@ def _shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
 
 def _gradient(function: Callable[[Array, Array, Array], Any], *types: TensorType) -> Registration:
     """Build the registration of a binary gradient op; `function(left, right, result)` writes into `result`."""
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        return partial(function, inputs[0], inputs[1], outputs[0])
-
-    return operator(Signature(["T", "T"], ["T"], {"T": types}), _shapes, formula)
-
-
-def _leaky() -> Registration:
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        (gradient, features), [output] = inputs, outputs
-        alpha = np.array(attributes.number("alpha", default=np.float32(0.2).item()), gradient.dtype)
-
-        def run() -> None:
-            np.multiply(gradient, alpha, output)
-            np.copyto(output, gradient, where=features > 0)
-
-        return run
-
-    return operator(Signature(["T", "T"], ["T"], {"T": FLOATS}, {"T": TensorType.FLOAT32}), _shapes, formula)
+    return binary(function, *types, shapes=_shapes)
 
 
 def _elu(gradient: Array, activations: Array, out: Array) -> None:
@@ -93,7 +75,7 @@ def _inverse(y: Array, dy: Array, out: Array) -> None:
 
 ELUGRAD = _gradient(_elu, *FLOATS)
 INVGRAD = RECIPROCALGRAD = _gradient(_inverse, *_ANALYTIC)
-LEAKYRELUGRAD = _leaky()
+LEAKYRELUGRAD = operator(Signature(["T", "T"], ["T"], {"T": FLOATS}, {"T": TensorType.FLOAT32}), _shapes, leaky)
 RELU6GRAD = _gradient(lambda g, x, out: np.multiply(g, (x > 0) & (x < 6), out), *REAL)
 RELUGRAD = _gradient(lambda g, x, out: np.multiply(g, x > 0, out), *REAL)
 RSQRTGRAD = _gradient(_rsqrt, *_ANALYTIC)

@@ -14,7 +14,7 @@ from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import dense
-from oplet_flex_ops.numerics.matrices import each, ensure_matrices, ensure_square, lu, refusing, solve_triangular
+from oplet_flex_ops.numerics.matrices import each, ensure_matrices, ensure_square, lu, refusing, solve_triangular, square_shape
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, INDEX, WIDE, WIDE_FLOATS
 
@@ -23,10 +23,6 @@ _NOT_UNIQUE = "signs (complex: phases) of vectors are those of LAPACK, which nee
 
 def _cholesky() -> Registration:
     """Build Cholesky: the lower factor, from the lower triangle; NaN for a matrix that is not positive definite."""
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_square(node.inputs[0])
-        return [node.inputs[0].shape]
 
     def factor(matrix: Array) -> Array:
         try:
@@ -45,7 +41,7 @@ def _cholesky() -> Registration:
 
         return run
 
-    return operator(Signature(["T"], ["T"], {"T": WIDE}), shapes, formula)
+    return operator(Signature(["T"], ["T"], {"T": WIDE}), square_shape, formula)
 
 
 def _cholesky_grad() -> Registration:

@@ -10,28 +10,20 @@ from oplet import Node, Registration, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import dense
-from oplet_flex_ops.numerics.matrices import each, ensure_square, exponential, logarithm, refusing, square_root
+from oplet_flex_ops.numerics.matrices import each, exponential, logarithm, numbers_per_square, refusing, square_root, square_shape
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, REAL, WIDE
 
 
 def _determinant() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_square(node.inputs[0])
-        return [node.inputs[0].shape[:-2]]
-
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return lambda: np.copyto(outputs[0], dense.det(inputs[0]))
 
-    return operator(Signature(["T"], ["T"], {"T": WIDE}), shapes, formula)
+    return operator(Signature(["T"], ["T"], {"T": WIDE}), numbers_per_square, formula)
 
 
 def _log_determinant() -> Registration:
     """Build LogMatrixDeterminant: the determinant's sign (complex: phase), and the log of its magnitude."""
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_square(node.inputs[0])
-        return [node.inputs[0].shape[:-2]] * 2
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         def run() -> None:
@@ -40,18 +32,14 @@ def _log_determinant() -> Registration:
 
         return run
 
-    return operator(Signature(["T"], ["T", "T"], {"T": WIDE}), shapes, formula)
+    return operator(Signature(["T"], ["T", "T"], {"T": WIDE}), numbers_per_square, formula)
 
 
 def _function(function: Callable[[Array], Array], message: str, *, complex_only: bool = False) -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_square(node.inputs[0])
-        return [node.inputs[0].shape]
-
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return refusing(lambda: each(function, inputs[0], outputs[0]), message)
 
-    return operator(Signature(["T"], ["T"], {"T": COMPLEX if complex_only else WIDE}), shapes, formula)
+    return operator(Signature(["T"], ["T"], {"T": COMPLEX if complex_only else WIDE}), square_shape, formula)
 
 
 def _cross() -> Registration:

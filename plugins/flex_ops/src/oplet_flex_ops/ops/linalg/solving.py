@@ -19,6 +19,7 @@ from oplet_flex_ops.numerics.matrices import (
     refusing,
     solve_bands,
     solve_triangular,
+    square_shape,
 )
 from oplet_flex_ops.numerics.operator import Signature, Step, operator
 from oplet_flex_ops.numerics.types import WIDE
@@ -39,10 +40,6 @@ def _conjugate(matrices: Array) -> Array:
 
 
 def _inverse() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_square(node.inputs[0])
-        return [node.inputs[0].shape]
-
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         adjoint = _adjoint(attributes)
 
@@ -52,7 +49,7 @@ def _inverse() -> Registration:
 
         return refusing(compute, _SINGULAR)
 
-    return operator(Signature(["T"], ["T"], {"T": (*WIDE, TensorType.FLOAT16)}), shapes, formula)
+    return operator(Signature(["T"], ["T"], {"T": (*WIDE, TensorType.FLOAT16)}), square_shape, formula)
 
 
 def _same_batch(node: Node) -> None:

@@ -9,7 +9,10 @@ TensorListStack and TensorListGather: stack elements along a new first axis.
 
 from __future__ import annotations
 
-from oplet import Context, Node, TensorType, ensure, ensure_type
+from collections.abc import Callable
+from functools import partial
+
+from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import (
@@ -28,17 +31,17 @@ from oplet_flex_ops.lists.partial_shapes import read_partial_shape
 from oplet_flex_ops.lists.tensor_list import owned, owned_rows
 
 
-def prepare_get(context: Context, node: Node) -> None:
-    """Check the node's inputs: a list, an index, and the shape of unset elements."""
+def prepare_get(ensure_index: Callable[[Tensor], None], context: Context, node: Node) -> None:
+    """Check the node's inputs: a list, an index or indices (by `ensure_index`), and the shape of unset elements."""
     attributes = checked_attributes(node, 3)
     node.prepared = attributes.type("element_dtype")
-    ensure_number(node.inputs[1])
+    ensure_index(node.inputs[1])
     ensure_shape_tensor(node.inputs[2])
     gives_tensor(context, attributes, node.outputs[0])
 
 
 def get_item(context: Context, node: Node) -> None:
-    found = read_list(node, 0, node.prepared)
+    found = read_list(node, node.prepared)
     element = found.element(node.inputs[1].data.item())
     resize_to_element(context, found, element, node.inputs[2], node.outputs[0], others=True)
 
@@ -54,14 +57,14 @@ def prepare_set(context: Context, node: Node) -> None:
 
 def set_item(context: Context, node: Node) -> None:
     value = node.inputs[2]
-    found, index = read_list(node, 0, value.type), node.inputs[1].data.item()
+    found, index = read_list(node, value.type), node.inputs[1].data.item()
     found.ensure_element_shape(value.shape)
     if node.prepared and index >= found.size:
         found = found.resized(index + 1)
     node.outputs[0].data[()] = found.replaced(index, owned(value.data))
 
 
-TENSORLISTGETITEM = registration(prepare_get, get_item)
+TENSORLISTGETITEM = registration(partial(prepare_get, ensure_number), get_item)
 TENSORLISTSETITEM = registration(prepare_set, set_item)
 
 
@@ -73,7 +76,7 @@ def prepare_push(context: Context, node: Node) -> None:
 
 def push(context: Context, node: Node) -> None:
     value = node.inputs[1]
-    found = read_list(node, 0, value.type)
+    found = read_list(node, value.type)
     found.ensure_element_shape(value.shape)
     node.outputs[0].data[()] = found.appended(owned(value.data))
 
@@ -88,7 +91,7 @@ def prepare_pop(context: Context, node: Node) -> None:
 
 
 def pop(context: Context, node: Node) -> None:
-    found = read_list(node, 0, node.prepared)
+    found = read_list(node, node.prepared)
     ensure(found.size, "the last element of an empty list is asked for.")
     element = found.element(found.size - 1)
     resize_to_element(context, found, element, node.inputs[1], node.outputs[1], others=False)
@@ -132,22 +135,13 @@ def prepare_stack(context: Context, node: Node) -> None:
 
 def stack(context: Context, node: Node) -> None:
     type, size = node.prepared
-    found = read_list(node, 0, type)
+    found = read_list(node, type)
     ensure(size in (-1, found.size), lambda: f"the list has {found.size} elements, the node stacks {size} (num_elements).")
     stack_into(context, found, found.elements(), read_partial_shape(node.inputs[1]), node.outputs[0])
 
 
-def prepare_gather(context: Context, node: Node) -> None:
-    """Check the node's inputs: a list, indices and the element shape."""
-    attributes = checked_attributes(node, 3)
-    node.prepared = attributes.type("element_dtype")
-    ensure_index_vector(node.inputs[1])
-    ensure_shape_tensor(node.inputs[2])
-    gives_tensor(context, attributes, node.outputs[0])
-
-
 def gather(context: Context, node: Node) -> None:
-    found, indices = read_list(node, 0, node.prepared), listed(node.inputs[1].data)
+    found, indices = read_list(node, node.prepared), listed(node.inputs[1].data)
     for index in paced(indices):
         found.ensure_index(index)
     elements = found.elements()
@@ -156,4 +150,4 @@ def gather(context: Context, node: Node) -> None:
 
 
 TENSORLISTSTACK = registration(prepare_stack, stack)
-TENSORLISTGATHER = registration(prepare_gather, gather)
+TENSORLISTGATHER = registration(partial(prepare_get, ensure_index_vector), gather)

@@ -82,7 +82,7 @@ def prepare_length(context: Context, node: Node) -> None:
 
 
 def length(context: Context, node: Node) -> None:
-    node.outputs[0].data[()] = read_list(node, 0).size
+    node.outputs[0].data[()] = read_list(node).size
 
 
 def prepare_shape(context: Context, node: Node) -> None:
@@ -94,7 +94,7 @@ def prepare_shape(context: Context, node: Node) -> None:
 
 
 def element_shape(context: Context, node: Node) -> None:
-    shape, output = read_list(node, 0).shape, node.outputs[0]
+    shape, output = read_list(node).shape, node.outputs[0]
     context.resize_tensor(output, () if shape is None else (len(shape),))
     output.data[...] = -1 if shape is None else shape
 
@@ -109,7 +109,7 @@ def prepare_resize(context: Context, node: Node) -> None:
 def resize(context: Context, node: Node) -> None:
     size = node.inputs[1].data.item()
     ensure(size >= 0, lambda: f"a list of {size} elements is asked for.")
-    node.outputs[0].data[()] = read_list(node, 0).resized(size)
+    node.outputs[0].data[()] = read_list(node).resized(size)
 
 
 TENSORLISTLENGTH = registration(prepare_length, length)
@@ -200,7 +200,7 @@ def prepare(context: Context, node: Node) -> None:
 
 def concat(context: Context, node: Node) -> None:
     type, asked = node.prepared
-    found = read_list(node, 0, type)
+    found = read_list(node, type)
     given: list[int] = []
     if len(node.inputs) == 3:
         asked, given = read_partial_shape(node.inputs[1]), node.inputs[2].data.tolist()

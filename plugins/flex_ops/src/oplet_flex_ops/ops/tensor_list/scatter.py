@@ -50,7 +50,7 @@ def prepare_into(context: Context, node: Node) -> None:
 
 
 def scatter_into(context: Context, node: Node) -> None:
-    found, largest = read_list(node, 0, node.inputs[1].type), _largest(node, 2)
+    found, largest = read_list(node, node.inputs[1].type), _largest(node, 2)
     found.ensure_element_shape(node.inputs[1].shape[1:])
     _place(node, found if largest < found.size else found.resized(largest + 1), 1, 2)
 

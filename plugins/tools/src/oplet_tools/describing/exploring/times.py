@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["measure_nodes"]
 
+#: The inferences that are profiled, after a warm-up.
+_RUNS = 20
+
 
 def measure_nodes(
     model: str | os.PathLike[str],
@@ -23,7 +26,6 @@ def measure_nodes(
     plugins: PluginManager | None = None,
     *,
     num_threads: int = 1,
-    runs: int = 20,
     progress: Callable[[str, float], None] | None = None,
     notify: NoticeCallback = warn,
 ) -> Times:
@@ -36,7 +38,6 @@ def measure_nodes(
         delegates: the delegates.
         plugins: the plugins that provide kernels; all installed ones by default.
         num_threads: threads that kernels may use.
-        runs: inferences that are profiled, after a warm-up.
         progress: called with the phase and its progress, 0 to 1.
         notify: called with a notice of each change to an input.
 
@@ -45,7 +46,7 @@ def measure_nodes(
     """
     result = benchmark_model(
         model,
-        schedule=Schedule(num_runs=1, min_secs=0.0, profiled_runs=runs),
+        schedule=Schedule(num_runs=1, min_secs=0.0, profiled_runs=_RUNS),
         num_threads=num_threads,
         plugins=plugins,
         delegates=delegates,
