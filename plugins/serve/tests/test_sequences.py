@@ -272,6 +272,7 @@ def test_a_model_without_state_has_no_sequences(tmp_path: Path) -> None:
         await client.runtime.load()
         with pytest.raises(Refusal, match="keeps no state for sequences"):
             await client.ask(1, {"x": X}, start=True)
+        await client.runtime.unload()
 
     asyncio.run(main())
 
