@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.children import LONG
 
 from oplet.errors import OpletError
 from oplet_serve.doors.rest_messages import read_request
@@ -23,12 +24,10 @@ from oplet_serve.refusals import Refusal
 from oplet_serve.values.slices import SLICE, SMALL_FIRST, dumped, without
 from oplet_serve.values.tensors import Scalars, TensorSpec, read_tensor
 
-PATIENCE = 60.0
-
 
 def run(work: Callable[[], Any]) -> Any:
     """What comes of a coroutine, in time."""
-    return asyncio.run(asyncio.wait_for(work(), PATIENCE))
+    return asyncio.run(asyncio.wait_for(work(), LONG))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -37,7 +36,7 @@ def test_a_small_request_is_answered_while_large_ones_hold_all_workers_and_the_q
 
     def compute(values: Any) -> dict[str, Any]:
         if values["x"][0, 0]:
-            go.wait(PATIENCE)
+            go.wait(LONG)
         return {"y": values["x"]}
 
     async def ask() -> None:
@@ -146,7 +145,7 @@ def test_large_work_stops_between_slices_while_a_small_request_is_under_way_and_
         """Is waited for without any time."""
 
         def wait(self, timeout: float | None = None) -> bool:
-            waits.append((threading.current_thread(), timeout or PATIENCE, self.is_set()))
+            waits.append((threading.current_thread(), timeout or LONG, self.is_set()))
             return self.is_set()
 
     def large() -> None:
