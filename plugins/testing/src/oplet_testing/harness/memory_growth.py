@@ -15,7 +15,7 @@ RUNS = 400
 #: Seconds after which a half of slow runs ends.
 _LONGEST_HALF = 1.0
 #: Empties Python's cache of looked-up attributes, which keeps the last 4,096 names: an engine written in C may make each one anew.
-_forget_names: Callable[[], None] = getattr(sys, "_clear_internal_caches", getattr(sys, "_clear_type_cache", int))
+_forget_names: Callable[[], object] = getattr(sys, "_clear_internal_caches", getattr(sys, "_clear_type_cache", object))
 
 
 def memory_growth(invoke: Callable[[], None]) -> int:
