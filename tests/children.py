@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import select
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-__all__ = ["LONG", "run_child"]
+__all__ = ["LONG", "has_written", "processor_seconds", "run_child"]
 
 #: Seconds after which a process is taken to hang. No test is about time: it is far more than any takes on a machine with much else to do.
 LONG = 1800.0
@@ -39,6 +43,24 @@ def run_child(
     if code is not None and done.returncode != code:
         raise AssertionError(_told(command, f"ended with {done.returncode}, not {code}", done.stdout, done.stderr))
     return done
+
+
+def processor_seconds(pid: int) -> float:
+    """The seconds of processors that a process has taken, by Linux's count; 0 where it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def has_written(pipe: Any, child: int, seconds: float) -> bool:
+    """Wait for what a child writes; False where it has taken so many seconds of the processor without, or sleeps for ever."""
+    before, since = processor_seconds(child), time.monotonic()
+    while not select.select([pipe], [], [], 0.5)[0]:
+        if processor_seconds(child) - before > seconds or time.monotonic() - since > 30 * seconds:
+            return False
+    return True
 
 
 def _signal(number: int) -> str:

@@ -1,17 +1,32 @@
-"""A pytest plugin: fixtures that the tests of several packages use."""
+"""A pytest plugin: fixtures that the tests of several packages use, and the same random numbers for a test in any order."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pytest
 from tests.places import EXAMPLES
 
 if TYPE_CHECKING:
     from tests.differential.harness import LiteRT
+
+
+@cache
+def _generators(module: Any) -> list[tuple[np.random.Generator, Any]]:
+    """The generators of random numbers that a module's tests share, with their states before the first test."""
+    return [(each, each.bit_generator.state) for each in vars(module).values() if isinstance(each, np.random.Generator)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Have them begin anew: what a test draws does not depend on which tests of its module ran before it in the same process."""
+    for generator, state in _generators(item.module) if isinstance(item, pytest.Function) else ():
+        generator.bit_generator.state = state
 
 
 class Ran(NamedTuple):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,19 @@ import numpy as np
 from oplet import Context, Delegate, DelegateKernel, Interpreter, ModelBuilder, MutableOpResolver, Node, Registration
 from oplet_testing import Spec, chain_graph, elementwise, graph_model, invoke
 
-__all__ = ["ADD_ONE", "F32", "Computes", "add_chain", "add_one", "adding", "answer", "double", "interpret", "like_input"]
+__all__ = [
+    "ADD_ONE",
+    "F32",
+    "Computes",
+    "add_chain",
+    "add_one",
+    "adding",
+    "answer",
+    "cancelling",
+    "double",
+    "interpret",
+    "like_input",
+]
 
 F32 = np.float32
 X = Spec(F32, [3])
@@ -27,6 +41,24 @@ def add_one(context: Context, node: Node) -> None:
 
 def double(context: Context, node: Node) -> None:
     np.multiply(node.inputs[0].data, 2, out=node.outputs[0].data)
+
+
+@contextmanager
+def cancelling(interpreter: Interpreter) -> Iterator[None]:
+    """Have another thread cancel what an interpreter runs, again and again: what has not begun yet is not cancelled."""
+    over = threading.Event()
+
+    def cancel() -> None:
+        while not over.wait(0.02):
+            interpreter.cancel()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 ADD_ONE = Registration(prepare=like_input, invoke=add_one)

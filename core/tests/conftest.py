@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -42,6 +44,13 @@ class PluginSite:
     def manager(self, **arguments: Any) -> PluginManager:
         """A manager of what was installed so far."""
         return PluginManager(entry_points=self._stack.enter_context(installed(self.path)), **arguments)
+
+
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deadlines are held against a clock that goes on by a millisecond with each look: a busy machine makes nothing late."""
+    looks = itertools.count()
+    monkeypatch.setattr("oplet.runtime.execution.session.time", SimpleNamespace(monotonic=lambda: next(looks) / 1000))
 
 
 @pytest.fixture

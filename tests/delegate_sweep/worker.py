@@ -11,7 +11,6 @@ import mmap
 import os
 import pickle
 import resource
-import select
 import struct
 import subprocess
 import sys
@@ -19,12 +18,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.children import has_written
 from tests.delegate_sweep.examine import Verdict, examine
 
 __all__ = ["Job", "run"]
 
 _PLACE = struct.Struct("<q32s")
-#: Seconds that one model may take.
+#: Seconds of the processor that one model may take.
 PATIENCE = 10.0
 #: Models after which a child is replaced.
 _LIFE = 150
@@ -99,10 +99,10 @@ def _verdicts(job: Job) -> Iterator[Verdict]:
         os.close(writer)
         with os.fdopen(reader, "rb", buffering=0) as pipe:
             while True:
-                ready, patience = [], PATIENCE
+                ready, patience = False, PATIENCE
                 # oplet's own kernels have limits of their own, and LiteRT by itself is not on trial.
                 while not ready and patience > 0:
-                    ready, _, _ = select.select([pipe], [], [], PATIENCE)
+                    ready = has_written(pipe, child, PATIENCE)
                     patience -= PATIENCE if _stage(page) == "delegate" else PATIENCE / 5
                 if not ready:
                     os.kill(child, 9)

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.places import ROOT
 
 from oplet import Interpreter
 from oplet.errors import OpletError
@@ -55,13 +55,13 @@ class LiteRT:
 
     def _start(self) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        worker = Path(__file__).with_name("worker.py")
         return subprocess.Popen(
-            [sys.executable, str(worker)],
+            [sys.executable, "-m", "tests.differential.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
+            cwd=ROOT,
         )
 
     def run(self, case: Case, resolver: str, seconds: float = 5.0) -> Answer:

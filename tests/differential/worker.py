@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import pickle
-import select
 import struct
 import sys
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+from tests.children import has_written
 
 #: Memory that a child may ask for: a model of four tiny tensors needs none of it.
 MEMORY_LIMIT = 6 << 30
@@ -42,7 +41,7 @@ class Request(NamedTuple):
         model: the bytes of a model.
         steps: one sequence of arrays per invoke; where a shape differs from the input's present one, it is resized.
         resolver: name of the OpResolverType.
-        seconds: how long it may take.
+        seconds: seconds of the processor that it may take.
     """
 
     model: bytes
@@ -114,10 +113,9 @@ def forked(work: Callable[[], Any], seconds: float) -> tuple[str, Any]:
         finally:
             os._exit(status)
     os.close(writer)
-    received, hung, deadline = b"", False, time.monotonic() + seconds
+    received, hung = b"", False
     while True:
-        ready, _, _ = select.select([reader], [], [], max(0.0, deadline - time.monotonic()))
-        if not ready:
+        if not has_written(reader, child, seconds):
             hung = True
             os.kill(child, 9)
             break

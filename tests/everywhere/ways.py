@@ -16,6 +16,7 @@ from tests.differential.worker import Answer, run_steps
 
 #: The reference kernels, the optimized ones, and the default with XNNPACK.
 WAYS = ("BUILTIN_REF", "BUILTIN_WITHOUT_DEFAULT_DELEGATES", "AUTO")
+#: Seconds of the processor that LiteRT may take for a model.
 _SECONDS = 20
 
 Asked = tuple[bytes, list[np.ndarray[Any, Any]]]
@@ -44,7 +45,7 @@ def _child(work: Sequence[tuple[bytes, list[Any], str]], pipe: Any) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for item in work:
-        signal.alarm(_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, _SECONDS)
         try:
             fields = tuple(_run(*item))
             body = pickle.dumps(fields)

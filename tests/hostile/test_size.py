@@ -71,20 +71,23 @@ MAKERS = [(chain, 1000), (tensors, 4000), (codes, 8000), (subgraphs, 500), (one_
 
 
 def seconds(data: bytes) -> float:
-    """The shortest of three times of reading and verifying."""
-    times = []
-    for _ in range(3):
-        start = time.process_time()
-        verify(Model.from_bytes(data))
-        times.append(time.process_time() - start)
-    return min(times)
+    """What reading and verifying takes of the processor."""
+    start = time.process_time()
+    verify(Model.from_bytes(data))
+    return time.process_time() - start
 
 
 @rows(60)
 @pytest.mark.parametrize(("make", "count"), MAKERS, ids=[make.__name__ for make, _ in MAKERS])
 def test_four_times_the_size_takes_about_four_times_as_long(make: Callable[[int], bytes], count: int) -> None:
-    small, large = seconds(make(count)), seconds(make(4 * count))
-    assert large < 8 * small + 0.05  # what grows with the square takes sixteen times as long
+    small, large = make(count), make(4 * count)
+    times: list[tuple[float, float]] = []
+    for _ in range(10):  # in turns, and again where a busy machine was in the way of the shortest times
+        times += [(seconds(small), seconds(large))]
+        of_small, of_large = map(min, zip(*times))
+        if len(times) >= 3 and of_large < 8 * of_small + 0.05:  # what grows with the square takes sixteen times as long
+            return
+    pytest.fail(f"{of_large:.3f} s, not about four times {of_small:.3f} s")
 
 
 @rows(60)

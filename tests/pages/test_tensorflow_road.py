@@ -91,6 +91,6 @@ def test_a_profile_shows_the_op(trained: Trained) -> None:
         interpreter.invoke()
     runs, seconds = profiler.by_op()["Atan"]
     assert runs == 3
-    assert 0 < seconds < 1
+    assert seconds > 0
     [atan] = [report for report in interpreter.explain() if report.op == "Atan"]
     assert atan.distribution == "oplet-atan-op"

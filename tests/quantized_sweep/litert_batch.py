@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import select
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,9 +14,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.children import has_written
 from tests.differential.worker import Answer, receive, run_steps, send
 
-#: How long one model may take, in seconds.
+#: Seconds of the processor that one model may take.
 PATIENCE = 20.0
 
 
@@ -41,8 +41,7 @@ def _run_until_death(batch: Sequence[tuple[Any, ...]]) -> list[Answer]:
     answers: list[Answer] = []
     with os.fdopen(reader, "rb", buffering=0) as pipe:
         while len(answers) < len(batch):
-            ready, _, _ = select.select([pipe], [], [], PATIENCE)
-            if not ready:
+            if not has_written(pipe, child, PATIENCE):
                 os.kill(child, 9)
                 answers.append(Answer("hung", [], f"no answer in {PATIENCE} s"))
                 break

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.children import LONG
-from tests.ended import MARK
+from tests.ended import MARK, _processes
 from tests.places import ROOT
 
 #: A test that starts a process, in a session of its own, and never ends it; it says its number.
@@ -21,7 +21,8 @@ def test_starts():
     environment = {{**os.environ}} if {marked} else {{"PATH": os.environ["PATH"]}}
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3000)"], env=environment, start_new_session=True)
     open({file!r}, "w").write(str(child.pid))
-    time.sleep({stays})
+    while {kills} or not os.path.exists({file!r} + " is read"):
+        time.sleep(0.1)
 """
 
 
@@ -34,11 +35,19 @@ def _is_there(number: int) -> bool:
     return state not in "ZX"
 
 
+def _looks(run: int) -> int:
+    """How often the watcher of a run has gone to sleep, as after each look."""
+    for number, (_, parent) in _processes().items():
+        if parent == run and b"ended.py" in Path(f"/proc/{number}/cmdline").read_bytes():
+            return int(Path(f"/proc/{number}/status").read_text().split("\nvoluntary_ctxt_switches:")[1].split()[0])
+    raise AssertionError("nobody watches the run")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the watcher reads /proc")
 @pytest.mark.parametrize(("kills", "marked"), [(True, True), (True, False), (False, True)])
 def test_a_process_that_a_test_started_is_gone_after_the_run(tmp_path: Path, kills: bool, marked: bool) -> None:
     file = tmp_path / "number"
-    (tmp_path / "test_it.py").write_text(STARTS.format(marked=marked, file=str(file), stays=3000 if kills else 1))
+    (tmp_path / "test_it.py").write_text(STARTS.format(marked=marked, file=str(file), kills=kills))
     environment = {
         **os.environ,
         "OPLET_TEST_PACE": "0.2",
@@ -67,8 +76,12 @@ def test_a_process_that_a_test_started_is_gone_after_the_run(tmp_path: Path, kil
         child = int(file.read_text())
         assert _is_there(child)
         if kills:
-            time.sleep(1)  # a look of the watcher's
+            looks = _looks(run.pid)
+            while _looks(run.pid) < looks + 3 and time.monotonic() < end:  # the watcher has seen it
+                time.sleep(0.1)
             run.send_signal(signal.SIGKILL)
+        else:
+            file.with_name("number is read").touch()
         run.wait(LONG)
         while _is_there(child) and time.monotonic() < end:
             time.sleep(0.2)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 import numpy as np
 import pytest
-from core.tests.chains import F32, adding, interpret
+from core.tests.chains import F32, adding, cancelling, interpret
 
 from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registration, TensorType, charge, checkpoint
 from oplet.errors import CancelledError, DeadlineError, LimitError
@@ -40,6 +39,7 @@ def test_outside_of_a_run_nothing_happens() -> None:
     checkpoint()
 
 
+@pytest.mark.usefixtures("ticking")
 def test_a_loop_ends_when_its_time_is_over() -> None:
     runner = interpreter(forever, 0.05)
     for _ in range(2):
@@ -50,13 +50,11 @@ def test_a_loop_ends_when_its_time_is_over() -> None:
 
 def test_a_loop_ends_when_another_thread_cancels_it() -> None:
     runner = interpreter(forever)
-    timer = threading.Timer(0.05, runner.cancel)
-    timer.start()
-    with pytest.raises(CancelledError):
+    with cancelling(runner), pytest.raises(CancelledError):
         runner.invoke()
-    timer.join()
 
 
+@pytest.mark.usefixtures("ticking")
 def test_a_run_inside_a_kernel_leaves_the_clock_of_the_run_around_it() -> None:
     inner = interpreter(once, 0.01)
 
@@ -68,6 +66,7 @@ def test_a_run_inside_a_kernel_leaves_the_clock_of_the_run_around_it() -> None:
         interpreter(outer, 0.1).invoke()
 
 
+@pytest.mark.usefixtures("ticking")
 def test_skip_grams_without_number_end_in_time() -> None:
     words = np.array([b" ".join([b"w"] * 80)], object)
     options = SkipGramOptions(ngram_size=40, max_skip_size=1000, include_all_ngrams=False)

@@ -9,32 +9,28 @@ from oplet import BuiltinOperator, Interpreter, MutableOpResolver, Registration,
 from oplet.errors import PrepareError
 from oplet_testing import Spec, one_op_model
 
-CALLS: list[str] = []
+
+def twice(calls: list[str]) -> Registration:
+    """An op that doubles, and notes the calls of its methods."""
+
+    def prepare(context, node):
+        calls.append("prepare")
+        ensure(len(node.inputs) >= 1, "Twice takes an input.")
+        context.resize_tensor(node.outputs[0], node.inputs[0].shape)
+
+    return Registration(
+        init=lambda context, buffer: calls.append("init") or "state",
+        free=lambda context, user_data: calls.append(f"free {user_data}"),
+        prepare=prepare,
+        bind=lambda context, node: lambda: np.multiply(node.inputs[0].data, 2, out=node.outputs[0].data),
+        profiling_string=lambda context, node: "label",
+        pure=True,
+        user_data="shared",
+        types=(TensorType.FLOAT32, TensorType.INT8, TensorType.INT32),
+    )
 
 
-def _prepare(context, node):
-    CALLS.append("prepare")
-    ensure(len(node.inputs) >= 1, "Twice takes an input.")
-    context.resize_tensor(node.outputs[0], node.inputs[0].shape)
-
-
-def _bind(context, node):
-    def run():
-        np.multiply(node.inputs[0].data, 2, out=node.outputs[0].data)
-
-    return run
-
-
-TWICE = Registration(
-    init=lambda context, buffer: CALLS.append("init") or "state",
-    free=lambda context, user_data: CALLS.append(f"free {user_data}"),
-    prepare=_prepare,
-    bind=_bind,
-    profiling_string=lambda context, node: "label",
-    pure=True,
-    user_data="shared",
-    types=(TensorType.FLOAT32, TensorType.INT8, TensorType.INT32),
-)
+TWICE = twice([])
 ONLY_FLOAT = TypeLimit((TensorType.FLOAT32,), "my_app_ops 1.0")
 
 
@@ -52,15 +48,15 @@ def resolver(registration, **arguments):
 @pytest.mark.parametrize("lazily", [False, True])
 @pytest.mark.parametrize("omitted", [False, True])
 def test_a_limited_registration_runs_the_types_that_it_has_with_all_its_methods(lazily, omitted):
-    CALLS.clear()
-    ops = resolver(TWICE, limit=ONLY_FLOAT) if lazily else resolver(ONLY_FLOAT.applied_to(TWICE))
+    calls: list[str] = []  # interpreters of other tests may be freed at any time
+    ops = resolver(twice(calls), limit=ONLY_FLOAT) if lazily else resolver(ONLY_FLOAT.applied_to(twice(calls)))
     interpreter = Interpreter(model_content=model("float32", omitted), op_resolver=ops, plugins=[])
     interpreter.allocate_tensors()
     interpreter.set_tensor(0, np.array([1, 2], np.float32))
     interpreter.invoke()
     assert interpreter.get_tensor(1).tolist() == [2, 4]
     interpreter.close()
-    assert CALLS == ["init", "prepare", "free state"]
+    assert calls == ["init", "prepare", "free state"]
 
 
 @pytest.mark.parametrize("lazily", [False, True])
@@ -84,7 +80,7 @@ def test_the_other_fields_stay_what_they_are():
     assert made.types == (TensorType.INT8,)
     for name in ("init", "free", "bind", "invoke", "async_kernel", "profiling_string", "pure", "user_data"):
         assert getattr(made, name) == getattr(TWICE, name)
-    assert TypeLimit((TensorType.BOOL,)).applied_to(Registration(bind=_bind)).types == (TensorType.BOOL,)
+    assert TypeLimit((TensorType.BOOL,)).applied_to(Registration(bind=TWICE.bind)).types == (TensorType.BOOL,)
 
 
 def test_no_types_are_no_limit():

@@ -17,7 +17,6 @@ from oplet_testing.graphs import Graph, Op, graph_model
 from oplet_testing.one_op import Spec
 
 X = Spec("float32", [2])
-FREED: list[str] = []
 
 
 def prepare_call(context: Context, node: Node) -> None:
@@ -49,7 +48,8 @@ def refuse(context: Context, node: Node) -> None:
     ensure(False, "no")
 
 
-def interpreter(model: bytes, calls: dict[str, int] | None = None) -> Interpreter:
+def interpreter(model: bytes, calls: dict[str, int] | None = None, freed: list[Any] | None = None) -> Interpreter:
+    freed = [] if freed is None else freed
     resolver = MutableOpResolver()
     for name, methods in {
         "Call": {"prepare": prepare_call, "invoke": invoke_call},
@@ -57,7 +57,7 @@ def interpreter(model: bytes, calls: dict[str, int] | None = None) -> Interprete
         "Count": {"prepare": like_input, "invoke": count_runs},
         "Refuse": {"prepare": like_input, "invoke": refuse},
     }.items():
-        freeing: Any = {"init": lambda context, buffer: "state", "free": lambda context, data: FREED.append(data)}
+        freeing: Any = {"init": lambda context, buffer: "state", "free": lambda context, data: freed.append(data)}
         resolver.add_custom(name, Registration(custom_name=name, **methods, **freeing))
     result = Interpreter(model_content=model, op_resolver=resolver, plugins=[])
     result._runtime.session.resources["calls"] = calls or {}
@@ -144,12 +144,12 @@ def test_a_constant_cannot_be_an_input() -> None:
 
 
 def test_every_init_of_every_subgraph_is_freed_once() -> None:
-    FREED.clear()
-    runner = interpreter(chain("Call", "Call", "Double"), {"a": 1, "b": 2})
+    freed: list[str] = []  # interpreters of other tests may be freed at any time
+    runner = interpreter(chain("Call", "Call", "Double"), {"a": 1, "b": 2}, freed)
     answer(runner, [1, 2])
     runner.close()
     runner.close()
-    assert FREED == ["state"] * 3
+    assert freed == ["state"] * 3
 
 
 def test_an_interpreters_memory_goes_when_it_is_closed() -> None:

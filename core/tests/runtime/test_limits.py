@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 import pytest
-from core.tests.chains import F32, answer, like_input
+from core.tests.chains import F32, answer, cancelling, like_input
 
 from oplet import Interpreter, Limits, ModelBuilder, MutableOpResolver, Registration
 from oplet.errors import CancelledError, DeadlineError, LimitError
@@ -89,8 +88,8 @@ def loop(never_ends: bool = True) -> bytes:
     return builder.to_bytes()
 
 
+@pytest.mark.usefixtures("ticking")
 def test_a_deadline_ends_an_endless_loop_and_the_interpreter_stays_usable() -> None:
-    Interpreter(model_content=loop()).allocate_tensors()  # kernels that have to be compiled would take the deadline's time
     interpreter = Interpreter(model_content=loop(), limits=Limits(max_seconds=0.2))
     interpreter.allocate_tensors()
     for _ in range(2):
@@ -104,11 +103,8 @@ def test_a_deadline_ends_an_endless_loop_and_the_interpreter_stays_usable() -> N
 def test_another_thread_can_cancel_a_run() -> None:
     interpreter = Interpreter(model_content=loop())
     interpreter.allocate_tensors()
-    timer = threading.Timer(0.1, interpreter.cancel)
-    timer.start()
-    with pytest.raises(CancelledError, match="Client requested cancel during Invoke"):
+    with cancelling(interpreter), pytest.raises(CancelledError, match="Client requested cancel during Invoke"):
         answer(interpreter, ONES)
-    timer.join()
 
 
 def test_cancelling_while_nothing_runs_changes_nothing() -> None:

@@ -19,6 +19,12 @@ def answer(model: bytes, values: list[Any], plugins: list[str], threads: int = 1
     return invoke(interpreter)
 
 
+@pytest.fixture(autouse=True)
+def short_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbours are joined however long they take the first time: a garbage collection or a busy machine may make a node seem long."""
+    monkeypatch.setattr("oplet.ops.serving.joining.LONGEST", 60.0)
+
+
 @pytest.fixture(scope="session")
 def agree() -> Callable[..., None]:
     """`agree(model, values)`: compiled and numpy kernels answer alike, integers bit for bit."""

@@ -58,6 +58,12 @@ def confine() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
+def cancel(interpreter: Interpreter, patience: float, over: threading.Event) -> None:
+    """Cancels a run after so many seconds, and again until it is over: what has not begun yet is not cancelled."""
+    while not over.wait(patience):
+        interpreter.cancel()
+
+
 def main() -> None:
     """Prints the kind of error or "done", the longer call's seconds of the processor, MiB of growth, and whether small inputs are
     answered right afterwards.
@@ -70,21 +76,25 @@ def main() -> None:
     Interpreter(**made, limits=limits(None)).allocate_tensors()
     resident = confine()
     interpreter = Interpreter(**made, limits=limits(patience if way == "deadline" else None))
-    outcome, allocating, begin = "", 0.0, time.process_time()
+    outcome, allocating, over = "", 0.0, threading.Event()
+    canceller = threading.Thread(target=cancel, args=(interpreter, patience, over))
+    begin = time.process_time()
     try:
         interpreter.allocate_tensors()
         allocating = time.process_time() - begin
         feed(interpreter, 1)
         begin = time.process_time()
         if way == "cancel":
-            timer = threading.Timer(patience, interpreter.cancel)
-            timer.start()
+            canceller.start()
         interpreter.invoke()
         outcome = "done"
     except (DeadlineError, CancelledError) as error:
         outcome = type(error).__name__
     except OpletError as error:
         outcome = f"{type(error).__name__}: {error}"
+    over.set()
+    if canceller.ident:
+        canceller.join()
     seconds = max(allocating, time.process_time() - begin)
     import resource
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 import pytest
+from core.tests.chains import cancelling
 
 from oplet import Interpreter, Limits, Profiler
 from oplet.errors import CancelledError, InvokeError, LimitError
@@ -167,11 +167,8 @@ def test_a_long_loop_is_cancelled_while_it_runs() -> None:
     interpreter = counting(max_while_iterations=None, max_subgraph_calls=None)
     for _ in range(3):
         invoke(interpreter, START, np.array(5, np.int32))
-    timer = threading.Timer(0.1, interpreter.cancel)
-    timer.start()
-    with pytest.raises(CancelledError):
+    with cancelling(interpreter), pytest.raises(CancelledError):
         invoke(interpreter, START, np.array(2**31 - 1, np.int32))
-    timer.join()
     assert invoke(interpreter, START, np.array(5, np.int32))[0] == 5
 
 

@@ -109,9 +109,9 @@ def main(folder: str, numbers: list[int]) -> None:
     for number in numbers:
         os.write(1, f"{number} ".encode())
         path.write_bytes(mutant(number, made))
-        start = time.monotonic()
+        start = time.process_time()
         how = use(path)
-        taken = time.monotonic() - start
+        taken = time.process_time() - start  # not what others take of a busy machine
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << (0 if sys.platform == "darwin" else 10)) - before
         assert taken < SECONDS, f"mutant {number} took {taken:.1f} s"
         assert grown < GROWTH, f"mutant {number} took {grown >> 20} MiB"

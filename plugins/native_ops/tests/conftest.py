@@ -63,7 +63,7 @@ def _builder(compiler: str, folder: Path) -> Compile:
     made: dict[tuple[str, ...], str] = {}
 
     def build(name: str, *options: str, library: str = "") -> str:
-        key = (name, *options)
+        key = (name, library, *options)
         if key not in made:
             target = folder / (library or f"lib{len(made)}_{Path(name).stem}.so")
             made[key] = compile_library(compiler, SOURCES / name, target, *options)

@@ -99,6 +99,8 @@ def test_many_shapes_and_runs_take_no_more_memory(build_once: Any) -> None:
             interpreter.invoke()
 
     rounds(200)
+    gc.collect()
     before = resident()
     rounds(1000)
+    gc.collect()
     assert resident() - before < 2 << 20

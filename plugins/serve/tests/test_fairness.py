@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.children import LONG
 
 from oplet.errors import OpletError
 from oplet_serve.doors.rest_messages import read_request
@@ -23,12 +24,10 @@ from oplet_serve.refusals import Refusal
 from oplet_serve.values.slices import SLICE, SMALL_FIRST, dumped, without
 from oplet_serve.values.tensors import Scalars, TensorSpec, read_tensor
 
-PATIENCE = 60.0
-
 
 def run(work: Callable[[], Any]) -> Any:
     """What comes of a coroutine, in time."""
-    return asyncio.run(asyncio.wait_for(work(), PATIENCE))
+    return asyncio.run(asyncio.wait_for(work(), LONG))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -37,7 +36,7 @@ def test_a_small_request_is_answered_while_large_ones_hold_all_workers_and_the_q
 
     def compute(values: Any) -> dict[str, Any]:
         if values["x"][0, 0]:
-            go.wait(PATIENCE)
+            go.wait(LONG)
         return {"y": values["x"]}
 
     async def ask() -> None:
@@ -138,23 +137,28 @@ def test_what_failed_work_held_is_gone_with_its_error() -> None:
         gc.enable()
 
 
-def test_large_work_stops_between_slices_while_a_small_request_is_under_way_and_goes_on() -> None:
-    slices, took = 50, []
+def test_large_work_stops_between_slices_while_a_small_request_is_under_way_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    slices, done = 50, []
+    waits: list[tuple[threading.Thread, float, bool]] = []
+
+    class Noted(threading.Event):
+        """Is waited for without any time."""
+
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append((threading.current_thread(), timeout or LONG, self.is_set()))
+            return self.is_set()
 
     def large() -> None:
-        begun = time.monotonic()
-        assert without(b"ab" * (slices * SLICE // 2), b"a") == b"b" * (slices * SLICE // 2)
-        took.append(time.monotonic() - begun)
+        done.append(without(b"ab" * (slices * SLICE // 2), b"a") == b"b" * (slices * SLICE // 2))
 
+    monkeypatch.setattr(SMALL_FIRST, "_none", Noted())
     with SMALL_FIRST:
         thread = threading.Thread(target=large)
         thread.start()
-        thread.join(PATIENCE)  # though the small one is still there
-        begun = time.monotonic()
+        thread.join()  # though the small one is still there
         without(b"ab" * SLICE, b"a")  # the small one's own
-        own = time.monotonic() - begun
-    assert slices * 0.0035 < took[0]
-    assert own < took[0]
+    assert done == [True]
+    assert waits == [(thread, 0.004, False)] * slices
 
 
 def _json(data: bytes, shape: bytes) -> bytes:
@@ -192,10 +196,8 @@ def _dumping(array: Any) -> Callable[[], object]:
     return lambda: dumped(array)
 
 
-@pytest.mark.parametrize("name", LARGE)
-def test_no_step_of_large_work_goes_over_all_that_is_read_or_written(name: str) -> None:
-    """A step is a line that Python runs, by the thread's own time: between two of them other threads have their turn."""
-    work = LARGE[name]()
+def _steps(work: Callable[[], object]) -> list[float]:
+    """What each line that Python runs takes of the thread's own time: between two of them other threads have their turn."""
     steps: list[float] = []
     last = time.thread_time()
 
@@ -217,5 +219,15 @@ def test_no_step_of_large_work_goes_over_all_that_is_read_or_written(name: str) 
     thread = threading.Thread(target=traced)
     thread.start()
     thread.join()
-    assert len(steps) > 20
-    assert max(steps) < max(0.25 * sum(steps), 0.004)
+    return steps
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_no_step_of_large_work_goes_over_all_that_is_read_or_written(name: str) -> None:
+    work = LARGE[name]()
+    for _ in range(10):  # what a busy system or a garbage collection adds to a step is another one's the next time
+        steps = _steps(work)
+        assert len(steps) > 20
+        if max(steps) < 0.25 * sum(steps):
+            return
+    pytest.fail(f"a step takes {max(steps):.4f} of {sum(steps):.4f} s")

@@ -20,12 +20,13 @@ import pytest
 from mlserver.grpc import dataplane_pb2 as pb
 from plugins.serve.tests.models import mirror
 from plugins.serve.tests.serving import Server, served
+from tests.children import LONG
 
 from oplet_serve.queueing import RequestQueue
 from oplet_serve.refusals import Refusal
 
 #: Seconds after which a server is taken never to close what is idle; it does after one.
-PATIENCE = 60.0
+PATIENCE = LONG
 MOST = 6
 
 
@@ -99,9 +100,8 @@ def test_a_response_that_nobody_reads_is_dropped(impatient: Server) -> None:
     connection.request(
         "POST", "/v2/models/wide/infer", head + bytes(1 << 24), {"Inference-Header-Content-Length": str(len(head))}
     )
-    try:
+    try:  # so much was not sent unless the server has read most of it
         mine = connection.sock.getsockname()[1]
-        assert held_by_server(impatient.http_port, mine)
         assert eventually(lambda: not held_by_server(impatient.http_port, mine)), "the connection is still there"
     finally:
         connection.close()

@@ -17,48 +17,53 @@ from plugins.serve.tests.serving import DIGITS, Server, free_ports, message, ser
 from tests.children import LONG, run_child
 
 from oplet.errors import ModelError
+from oplet.schema.options import BatchMatMulOptions
 from oplet_serve.repository import find_models
+from oplet_testing import Graph, Op, Spec, graph_model
 
 
 @pytest.mark.environment
 def test_a_signal_lets_requests_end_and_then_the_server(tmp_path: Path) -> None:
-    images = np.random.default_rng(0).random((6000, 8, 8, 1), np.float32)
+    x = np.zeros((1, 512, 512), np.float32)
+    nodes = [Op("BATCH_MATMUL", f"{i} {i}", f"{i + 1}", BatchMatMulOptions()) for i in range(100)]  # a second's work
+    graph = Graph({str(i): Spec(np.float32, x.shape) for i in range(101)}, "0", "100", nodes)
+    (tmp_path / "slow.tflite").write_bytes(graph_model(graph))
     answers: dict[str, Any] = {}
-    with served(DIGITS / "digits_float32.tflite", "--max-rows", 10_000) as server:
+    with served(tmp_path) as server:
 
         def rest() -> None:
             text = json.dumps(
                 {
                     "inputs": [
                         {
-                            "name": "image",
+                            "name": "0",
                             "datatype": "FP32",
-                            "shape": images.shape,
-                            "parameters": {"binary_data_size": images.nbytes},
+                            "shape": x.shape,
+                            "parameters": {"binary_data_size": x.nbytes},
                         }
                     ],
                     "parameters": {"binary_data_output": True},
                 }
             ).encode()
             headers = {"Inference-Header-Content-Length": str(len(text))}
-            answers["rest"] = server.ask("POST", "/v2/models/digits_float32/infer", text + images.tobytes(), headers)
+            answers["rest"] = server.ask("POST", "/v2/models/slow/infer", text + x.tobytes(), headers)
 
         def rpc() -> None:
-            answers["rpc"] = server.call("ModelInfer", message("digits_float32", "image", "FP32", images))
+            answers["rpc"] = server.call("ModelInfer", message("slow", "0", "FP32", x))
 
         threads = [threading.Thread(target=work) for work in (rest, rpc)]
         for thread in threads:
             thread.start()
         end = time.monotonic() + LONG
-        while b'in_queue{model="digits_float32"} 2.0' not in server.ask("GET", "/metrics", port=server.metrics_port)[1]:
-            assert time.monotonic() < end, "the requests never ran at the same time"
-        assert not answers
+        while b'in_queue{model="slow"} 2.0' not in server.ask("GET", "/metrics", port=server.metrics_port)[1]:
+            assert not answers, "the requests never ran at the same time"
+            assert time.monotonic() < end
         status, written = server.end()
         for thread in threads:
             thread.join()
     assert (status, "Traceback" in written) == (0, False), written
     assert answers["rest"][0] == 200
-    assert list(answers["rpc"].outputs[0].shape) == [6000, 10]
+    assert list(answers["rpc"].outputs[0].shape) == [1, 512, 512]
     with pytest.raises(OSError, match="refused"):
         server.ask("GET", "/v2/health/live")
 

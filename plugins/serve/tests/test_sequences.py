@@ -18,6 +18,7 @@ from mlserver.settings import ModelParameters
 from mlserver.types import Parameters, RequestInput, RequestOutput
 from plugins.serve.tests.models import counting, mirror
 from plugins.serve.tests.serving import Server, served
+from tests.children import LONG
 
 from oplet.errors import InvokeError, ModelError
 from oplet.toolkit import SubgraphRunner
@@ -208,7 +209,7 @@ def test_a_step_that_fails_or_is_cancelled_ends_its_sequence(tmp_path: Path, mon
 
         def slow(self: SubgraphRunner) -> None:
             begun.set()
-            assert go.wait(60)
+            assert go.wait(LONG)
             run(self)
 
         monkeypatch.setattr(SubgraphRunner, "invoke", failing)
@@ -272,6 +273,7 @@ def test_a_model_without_state_has_no_sequences(tmp_path: Path) -> None:
         await client.runtime.load()
         with pytest.raises(Refusal, match="keeps no state for sequences"):
             await client.ask(1, {"x": X}, start=True)
+        await client.runtime.unload()
 
     asyncio.run(main())
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from plugins.tools.tests.terminals import on_a_terminal
 from tests.places import EXAMPLES
 
 from oplet import PluginManager
 from oplet_tools.benchmarking.tune import tune_model
-
-pty = pytest.importorskip("pty")
 
 DIGITS = EXAMPLES / "digits" / "digits_float32.tflite"
 LOGGED = "INFO: Created TensorFlow Lite XNNPACK delegate for CPU."
@@ -33,32 +29,6 @@ with progress_bars() as progress:
     os.write(2, b"an end without a line break")
 print("afterwards", file=sys.stderr)
 """
-
-
-def on_a_terminal(arguments: list[str], out: Path) -> list[str]:
-    """The lines that Python writes on a terminal as standard error, without colours; every redrawing of a bar is a line."""
-    ours, its = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
-    with (
-        out.open("wb") as file,
-        subprocess.Popen([sys.executable, *arguments], stdout=file, stderr=its, env=environment) as process,
-    ):
-        os.close(its)
-        told = b""
-        while True:
-            try:
-                chunk = os.read(ours, 1 << 16)
-            except OSError:  # the other end is closed
-                break
-            if not chunk:
-                break
-            told += chunk
-    os.close(ours)
-    text = told.decode()
-    assert process.returncode == 0, text
-    # A cursor that moves leaves its line.
-    text = re.sub(r"\x1b\[\d*[A-K]", "\n", text)
-    return [line.rstrip() for line in re.split(r"[\r\n]+", re.sub(r"\x1b\[[^A-Za-z]*[A-Za-z]", "", text)) if line.strip()]
 
 
 def test_lines_that_engines_log_are_whole_and_above_the_bars(tmp_path: Path) -> None:

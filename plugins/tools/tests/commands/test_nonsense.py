@@ -70,7 +70,7 @@ def is_sense(command: str, parameter: str, value: str) -> bool:
     return (command, parameter) in NAMES and "/" not in value and value.replace("-", "").isalnum()
 
 
-@pytest.mark.parametrize(("name", "parameter"), cases())
+@pytest.mark.parametrize(("name", "parameter"), list(cases()))
 def test_nonsense_is_told(
     oplet: Callable[..., Any],
     examples: Path,

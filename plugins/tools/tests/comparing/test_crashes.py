@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from plugins.tools.tests.comparing.own_clock import OWN_CLOCK
 
 from oplet import Interpreter, ModelBuilder, PluginManager
 from oplet.model.files.cache_folder import FOLDER_VARIABLE
@@ -19,7 +20,7 @@ from oplet_tools.tuning.child import parent
 
 #: Delegates for Slow, which negates: one that does well, and others that end the process or never return.
 DELEGATES = """
-import ctypes, os, sys, time
+import ctypes, os, sys, threading
 import numpy as np
 from oplet import DelegateKernel, SimpleDelegate, hookimpl
 
@@ -28,8 +29,7 @@ def abort():
     os.abort()
 
 def loop():
-    while True:
-        time.sleep(0.1)
+    threading.Event().wait()
 
 ENDS = {"aborts": abort, "segfaults": lambda: ctypes.string_at(0), "exits": lambda: os._exit(3), "loops": loop}
 
@@ -57,8 +57,7 @@ def register_delegates(registry):
         registry.add(name, type(name.title(), (Fake,), {"name": name}))
 """
 
-OPS = """
-import time
+OPS = f"""{OWN_CLOCK}
 import numpy as np
 from oplet import Registration, hookimpl
 
@@ -128,11 +127,11 @@ def test_engines_that_end_the_process_are_left_out_told_and_remembered(site, con
 
 def test_an_engine_that_never_returns_is_stopped_and_left_out(site, content, monkeypatch):
     monkeypatch.setenv("FAKE_DELEGATES", "loops,works")
-    made = opened(content, "auto:way_seconds=2").choice
+    made = opened(content, "auto:way_seconds=5").choice
     assert str(made.candidate) == "works + builtin_ops"
     [loops] = [trial for trial in made.trials if trial.crashed]
     assert loops.candidate.delegates == ("loops",)
-    assert loops.why == "it was not done after 2 s, and was stopped"
+    assert loops.why == "it was not done after 5 s, and was stopped"
 
 
 def test_nothing_is_started_where_the_choice_is_remembered(site, content, monkeypatch):

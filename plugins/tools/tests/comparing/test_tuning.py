@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 import pytest
+from plugins.tools.tests.comparing.own_clock import OWN_CLOCK
 
 from oplet import Interpreter, ModelBuilder, PluginManager
 from oplet.errors import DelegateLoadError, UnresolvedOpError
@@ -24,8 +25,7 @@ from oplet_tools.tuning.tolerances import ModelKind
 QUICK = ("--num-runs", 3, "--min-secs", 0, "--warmup-min-secs", 0)
 
 #: Custom op Slow, which doubles and takes its time, and an ADD that does so too.
-OPS = """
-import time
+OPS = f"""{OWN_CLOCK}
 import numpy as np
 from oplet import Registration, hookimpl
 
@@ -79,7 +79,7 @@ class NearKernel(Kernel):
         def run():
             np.add(source, source, output)
             np.nextafter(output, np.float32(np.inf), output)
-            time.sleep(0.002)  # never the fastest, however the machine is loaded
+            time.sleep(0.002)  # never the fastest
         return run
 
 class Near(Quick):

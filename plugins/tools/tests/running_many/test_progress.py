@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-from tests.children import LONG, run_child
-
-pty = pytest.importorskip("pty")
+from plugins.tools.tests.terminals import on_a_terminal
+from tests.children import run_child
 
 
 def test_a_bar_with_rate_and_time_left_leaves_the_results_alone(digits: Path, pictures: Path, tmp_path: Path) -> None:
-    ours, its = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
-    command = [sys.executable, "-m", "oplet", "run", str(digits), "-i", str(pictures)]
-    with (tmp_path / "out").open("wb") as out:
-        done = subprocess.run(command, stdout=out, stderr=its, env=environment, timeout=LONG, check=False)
-    os.close(its)
-    told = b""
-    while True:
-        try:
-            chunk = os.read(ours, 1 << 16)
-        except OSError:  # the other end is closed
-            break
-        if not chunk:
-            break
-        told += chunk
-    os.close(ours)
-    assert done.returncode == 0
-    quiet = run_child([*command, "-q"], text=False)
+    command = ["-m", "oplet", "run", str(digits), "-i", str(pictures)]
+    text = "\n".join(on_a_terminal(command, tmp_path / "out"))
+    quiet = run_child([sys.executable, *command, "-q"], text=False)
     assert (tmp_path / "out").read_bytes() == quiet.stdout
     assert quiet.stderr == b""
-    text = told.decode()
     assert "12/12" in text
     assert "/s" in text
     assert "0:00:00" in text
