@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main", "serve"]
 
-_SWITCH_SECONDS = 0.0005
+_SWITCH_SECONDS, _LAST_SECONDS = 0.0005, 1.0
 _Models = Annotated[
     list[Path],
     typer.Argument(
@@ -211,6 +211,9 @@ def _run(
     async def serving() -> bool:
         server = OpletServer(server_settings(*address), bounds, ready)
         await server.start([model_settings(model, extra, *batching) for model in found])
+        # gRPC's server has stopped before the last calls' tasks are over; a task that is cancelled logs a traceback.
+        if others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(others, timeout=_LAST_SECONDS)
         return not server.busy
 
     # A thread waits so long for another one's Python, several times in each request: 5 ms, if nothing is said.
