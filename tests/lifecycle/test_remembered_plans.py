@@ -6,10 +6,12 @@ import gc
 import mmap
 import os
 import sys
+import time
 import weakref
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -90,6 +92,37 @@ def test_the_next_interpreter_of_the_same_bytes_has_the_arena_and_the_answers_of
         np.testing.assert_array_equal(answer(interpreter), expected)
         assert (answer(interpreter, seed=1) != expected).any()
         del interpreter
+
+
+class _Looked(SimpleNamespace):
+    """A plan that, whenever its age or size is looked at, ends an interpreter, as Python's collector may at any time."""
+
+    @property
+    def since(self) -> float:
+        self.ending[-1:] = []
+        return time.monotonic()
+
+    @property
+    def nbytes(self) -> int:
+        self.ending[-1:] = []
+        return 0
+
+
+@pytest.mark.parametrize("look", ["take", "leave"])
+def test_interpreters_may_end_while_plans_are_looked_through(look: str) -> None:
+    another = opened(model())
+    another.allocate_tensors()
+    ending = [opened(model()) for _ in range(6)]
+    for interpreter in ending:
+        interpreter.allocate_tensors()
+    del interpreter
+    for name in "ab":
+        remembered._plans[name] = _Looked(plan=SimpleNamespace(discard=int), closed=False, ending=ending)  # type: ignore[assignment]
+    if look == "take":
+        ran(model())
+    del another
+    assert not ending
+    assert len(remembered._plans) > 6
 
 
 def test_an_interpreter_has_no_values_before_it_allocates() -> None:

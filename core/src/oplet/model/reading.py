@@ -7,7 +7,7 @@ import os
 import stat
 import time
 import weakref
-from _thread import allocate_lock
+from _thread import RLock
 
 from oplet.errors import LimitError, ModelError
 from oplet.ops.shared_values import SharedValues
@@ -118,7 +118,7 @@ def _ensure_regular(status: os.stat_result) -> None:
 
 
 _open: weakref.WeakValueDictionary[tuple[object, ...], MappedFile] = weakref.WeakValueDictionary()
-_lock = allocate_lock()
+_lock = RLock()  # reentrant: a destructor may run anywhere
 
 #: Nanoseconds after which a change gives a file another time stamp, where stamps are fine and where they are whole seconds.
 _TICK, _COARSE_TICK = 50_000_000, 2_100_000_000
@@ -127,7 +127,7 @@ _TICK, _COARSE_TICK = 50_000_000, 2_100_000_000
 def _renew_lock() -> None:
     """Replace the lock in a forked child process, which has no copy of the parent's thread that may have held it."""
     global _lock
-    _lock = allocate_lock()
+    _lock = RLock()
 
 
 if hasattr(os, "register_at_fork"):

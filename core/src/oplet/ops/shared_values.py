@@ -166,7 +166,8 @@ class SharedValues:
             if found is None:
                 self._held[key], found = own, value
             if len(self._held) > self._most:
-                self._held = {key: held for key, held in self._held.items() if held() is not None}
+                # Of a copy: a destructor that Python's collector runs meanwhile may keep a value.
+                self._held = {key: held for key, held in self._held.copy().items() if held() is not None}
                 self._most = 2 * len(self._held) + _SWEPT
         return found
 
@@ -176,7 +177,7 @@ class SharedValues:
         return not self._held
 
     def __len__(self) -> int:
-        return sum(held() is not None for held in list(self._held.values()))
+        return sum(held() is not None for held in self._held.copy().values())
 
 
 class NodeValues:

@@ -16,7 +16,6 @@ import os
 import sys
 import time
 from _thread import RLock
-from collections import OrderedDict
 from collections.abc import Collection, Hashable
 from typing import TYPE_CHECKING, Any
 
@@ -148,7 +147,8 @@ def _free(subgraph: Subgraph) -> None:
 
 
 _lock = RLock()  # reentrant: a destructor may run anywhere
-_plans: OrderedDict[Hashable, Left] = OrderedDict()
+#: The plans, the oldest first. Only copies are iterated: Python's collector may run meanwhile, and an interpreter that it drops leaves its plan.
+_plans: dict[Hashable, Left] = {}
 
 
 def remember_plan(
@@ -193,10 +193,7 @@ def may_leave(model: Model) -> bool:
 def leave(model: Model, key: Hashable, left: Left) -> None:
     """Store a plan (memory and thunks of an ended interpreter) under a model and key, replacing an earlier one."""
     with _lock:
-        dropped = _expired(left.since)
-        before = _plans.pop((model.shared_values, key), None)
-        if before is not None:
-            dropped.append(before)
+        dropped = _expired(left.since) + _removed((model.shared_values, key))
         _plans[model.shared_values, key] = left
         dropped += _too_many()
     _discard(dropped)
@@ -216,18 +213,26 @@ def take(model: Model, key: Hashable) -> Any:
 def _too_many() -> list[Left]:
     """Remove the oldest kept plans until number and bytes are within bounds; return those removed."""
     dropped: list[Left] = []
-    closed = sum(plan.nbytes for plan in _plans.values() if plan.closed)
-    for key, plan in list(_plans.items()):
-        if closed <= _MOST_CLOSED_BYTES:
-            break
-        if plan.closed:
-            dropped.append(_plans.pop(key))
+    plans = _plans.copy()
+    closed = sum(plan.nbytes for plan in plans.values() if plan.closed)
+    for key, plan in plans.items():
+        if plan.closed and closed > _MOST_CLOSED_BYTES:
+            dropped += _removed(key)
             closed -= plan.nbytes
-    total = sum(plan.nbytes for plan in _plans.values())
-    while len(_plans) > _MOST or total > MOST_BYTES:
-        dropped.append(_plans.popitem(last=False)[1])
-        total -= dropped[-1].nbytes
+    plans = _plans.copy()
+    count, total = len(plans), sum(plan.nbytes for plan in plans.values())
+    for key, plan in plans.items():
+        if count <= _MOST and total <= MOST_BYTES:
+            break
+        dropped += _removed(key)
+        count, total = count - 1, total - plan.nbytes
     return dropped
+
+
+def _removed(key: Hashable) -> list[Left]:
+    """Remove and return the plan of a key; none if it is gone."""
+    found = _plans.pop(key, None)
+    return [] if found is None else [found]
 
 
 def take_plan(key: tuple[Any, ...], model: Model, subgraph: Subgraph) -> BoundPlan | None:
@@ -242,8 +247,7 @@ def take_plan(key: tuple[Any, ...], model: Model, subgraph: Subgraph) -> BoundPl
 def forget_plans() -> None:
     """Free all plans that dropped interpreters have left (arrays, thunks), for instance as kernels were compiled since."""
     with _lock:
-        dropped = list(_plans.values())
-        _plans.clear()
+        dropped = [left for key in _plans.copy() for left in _removed(key)]
     _discard(dropped)
 
 
@@ -255,8 +259,7 @@ def _discard(plans: list[Left]) -> None:
 
 def _expired(now: float) -> list[Left]:
     """Remove the kept plans that are too old at the time `now`, and return them."""
-    old = [key for key, plan in _plans.items() if now - plan.since > _SECONDS]
-    return [_plans.pop(key) for key in old]
+    return [left for key, plan in _plans.copy().items() if now - plan.since > _SECONDS for left in _removed(key)]
 
 
 def is_plain(subgraph: Subgraph, resources: Collection[Any]) -> bool:

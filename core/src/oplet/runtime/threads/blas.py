@@ -14,7 +14,7 @@ import contextvars
 import ctypes
 import os
 import sys
-from _thread import allocate_lock
+from _thread import RLock
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -110,7 +110,7 @@ class SingleThreaded:
     def __init__(self, count: Callable[[], int], set_count: Callable[[int], None]) -> None:
         self._count = count
         self._set_count = set_count
-        self._lock = allocate_lock()
+        self._lock = RLock()  # reentrant: a destructor, which may run an interpreter, may run anywhere
         self._running = 0
         self._before = 1
         self._forked_while_running = False
@@ -137,7 +137,7 @@ class SingleThreaded:
 
     def _forget(self) -> None:
         """Begin anew in a forked process, which has no copies of the parent's threads, one of which may have held the lock."""
-        self._lock = allocate_lock()
+        self._lock = RLock()
         self._forked_while_running = self._forked_while_running or self._running > 0
         self._running = 0
 
