@@ -126,3 +126,24 @@ def test_strings_in_constants_and_through_kernels_keep_their_nuls() -> None:
 def test_strings_of_as_many_dimensions_as_numpy_has_are_set(value: Any) -> None:
     given = np.full([1] * 63 + [2], value, object)
     assert both_ways(given, list(given.shape)) == np.full(given.shape, b"a\0", object).tolist()
+
+
+def test_strings_may_be_given_before_tensors_are_allocated_as_to_litert() -> None:
+    rival = pytest.importorskip("ai_edge_litert.interpreter").Interpreter
+    content = moving_model(TensorType.STRING, [2])
+    value = np.array([PAYLOAD, b"b"], object)
+    for make in (rival, Interpreter):
+        interpreter = make(model_content=content)
+        interpreter.set_tensor(0, value)
+        assert interpreter.get_tensor(0).tolist() == [PAYLOAD, b"b"]
+        interpreter.allocate_tensors()
+        interpreter.invoke()
+        assert interpreter.get_tensor(1).tolist() == [PAYLOAD, b"b"]
+        with pytest.raises(ValueError, match="ot set tensor"):
+            interpreter.set_tensor(0, np.array([b"one"], object))
+
+
+def test_numbers_have_no_memory_before_tensors_are_allocated() -> None:
+    interpreter = Interpreter(model_content=moving_model(TensorType.FLOAT32, [2]))
+    with pytest.raises(TensorError, match="Try calling allocate_tensors"):
+        interpreter.set_tensor(0, np.zeros(2, np.float32))

@@ -15,6 +15,7 @@ from oplet.runtime.memory.arrays import Views
 from oplet.runtime.memory.values import as_tensor_value, ensure_readable
 from oplet.runtime.subgraph import find_subgraph, find_tensor
 from oplet.runtime.threads.blas import KernelNumpySettings
+from oplet.schema.enums import TensorType
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -340,6 +341,8 @@ def _write(subgraph: Subgraph, tensor: Tensor, value: Any) -> None:
     array = as_tensor_value(tensor, value)
     if subgraph.absorption.has_no(tensor):
         return  # as where it has memory: it is computed before anything reads it
+    if tensor.type is TensorType.STRING and not tensor.has_data and tensor.index in subgraph.inputs:
+        tensor.set_memory(np.empty(tensor.shape, object))  # as LiteRT, which allocates texts when they are given
     # After a refused resize, a tensor may have a new shape and the memory of before.
     if not tensor.has_data or tensor.data.shape != array.shape:
         raise TensorError("Cannot set tensor: Tensor is unallocated. Try calling allocate_tensors() first")
