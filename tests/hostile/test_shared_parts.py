@@ -112,12 +112,20 @@ def test_constants_that_are_unpacked_count_against_the_limits(kind: str) -> None
     if kind == "string":
         data = _reading(TensorType.STRING, np.array([b"x"] * 20_000, object), [20_000], 6)
     else:
-        data = _reading(TensorType.INT4, np.zeros(1 << 20, np.int8), [1 << 20], 6)
+        data = _reading(TensorType.INT4, np.zeros(6 << 20, np.int8), [6 << 20], 1)
     limited = Interpreter(model_content=data, limits=Limits(max_arena_bytes=4 << 20))
     constants = [details["index"] for details in limited.get_tensor_details() if details["name"].startswith("c")]
     with pytest.raises(LimitError, match="once it is unpacked"):
         list(map(limited.get_tensor, constants))
     Interpreter(model_content=data).allocate_tensors()
+
+
+def test_equal_constants_of_packed_integers_are_one_array_which_counts_once() -> None:
+    data = _reading(TensorType.INT4, np.zeros(1 << 20, np.int8), [1 << 20], 6)
+    interpreter = Interpreter(model_content=data, limits=Limits(max_arena_bytes=4 << 20))
+    constants = [tensor for tensor in interpreter._subgraphs[0].tensors if tensor.name.startswith("c")]
+    assert len({constant.data.ctypes.data for constant in constants}) == 1
+    assert len(constants) == 6
 
 
 def test_tensors_are_counted_before_anything_is_made_of_them() -> None:

@@ -55,7 +55,8 @@ def _to_variant(given: _Writing, *operands: Array) -> Array:
     # What the rows have of their own lives as long as the array that all of them refer to, at most.
     values = kept_copy(values, besides=count * (_ROW + _LEVEL * len(splits)) + sum(level.nbytes for level in splits[1:]))
     if not given.rank:
-        return _variants([Ragged((), row) for row in paced(values)], (len(values),))
+        # Of one dimension too, rows are arrays, which keep the one that they are charged with.
+        return _variants([Ragged((), values[number, ...]) for number in paced(range(len(values)))], (len(values),))
     rows = []
     for start, end in paced(zip(listed(splits[0]), listed(splits[0][1:]))):
         inner = []
