@@ -150,16 +150,16 @@ def held_nbytes(array: NDArray[Any], much: float = 1 << 20) -> int:
         nbytes += strings_nbytes(len(part), sum(map(len, part)))
     if nbytes <= much:
         return nbytes
-    # By arrays, as a dict of many takes more than the strings; until there are more than any limit of 64 times `much` allows.
-    found, sizes = np.empty(0, np.int64), np.empty(0, np.int64)
+    # By a sorted array, as a dict of many takes more than the strings; until there are more than any limit of 64 times `much` allows.
+    found, nbytes = np.empty(0, np.int64), 0
     for part in _parts(flat):
-        found = np.concatenate((found, np.fromiter(map(id, part), np.int64, len(part))))
-        sizes = np.concatenate((sizes, np.fromiter(map(len, part), np.int64, len(part))))
-        found, firsts = np.unique(found, return_index=True)
-        sizes = sizes[firsts]
-        nbytes = strings_nbytes(len(found), int(sizes.sum()))
+        ids, firsts = np.unique(np.fromiter(map(id, part), np.int64, len(part)), return_index=True)
+        new = np.searchsorted(found, ids) == np.searchsorted(found, ids, "right")
+        nbytes += strings_nbytes(int(new.sum()), sum(len(part[first]) for first in firsts[new].tolist()))
         if nbytes > _ANY * much:
             break
+        found = np.concatenate((found, ids[new]))
+        found.sort()
     return nbytes
 
 

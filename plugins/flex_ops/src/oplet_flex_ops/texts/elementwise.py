@@ -15,6 +15,8 @@ __all__ = ["checked", "elementwise", "put_strings"]
 Item = TypeVar("Item")
 #: What an item counts for besides its bytes, in looks at the clock by bytes.
 _ITEM = 1024
+#: Values that are written at once.
+_TOGETHER = 4096
 
 
 def elementwise(
@@ -50,8 +52,10 @@ def elementwise(
 
 
 def put_strings(target: Array, values: Sequence[Any]) -> None:
-    """Write the values into the array in row-major order."""
-    target.reshape(-1)[:] = values
+    """Write the values, as many as the array has elements, into it in row-major order."""
+    flat = target.reshape(-1)
+    for first in range(0, len(values), _TOGETHER):  # numpy makes an array of what it is given
+        flat[first : first + _TOGETHER] = values[first : first + _TOGETHER]
 
 
 def checked(items: Iterable[Item]) -> Iterator[Item]:

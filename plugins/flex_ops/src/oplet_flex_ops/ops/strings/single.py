@@ -24,6 +24,7 @@ import numpy as np
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
+from oplet.kernels.limits import listed
 from oplet.kernels.strings import make_strings
 from oplet_flex_ops.attributes import Attributes, checked_attributes
 from oplet_flex_ops.texts.elementwise import elementwise, put_strings
@@ -199,7 +200,8 @@ def bind_text(context: Context, node: Node) -> Thunk:
         return most + len(value) if isinstance(value, bytes) else most
 
     def run() -> None:
-        put_strings(target, make_strings(write, source.ravel().tolist(), size))
+        items: Any = source.reshape(-1) if source.dtype.hasobject else listed(source)
+        put_strings(target, make_strings(write, items, size))
 
     return run
 

@@ -18,8 +18,8 @@ from oplet_flex_ops.attributes import Attributes, checked_attributes
 from oplet_flex_ops.texts.elementwise import checked, put_strings
 
 _SPACE = b" \t\n\v\f\r"
-#: Bytes of scratch for each part, besides itself: its references, and its place in its row.
-_SCRATCH = 48
+#: Bytes of scratch for each part, besides itself: its references, and its place in its row; and for each row, its list and its size.
+_SCRATCH, _ROW = 48, 112
 #: Returns the function that splits a string, for a delimiter or separator, and the one that returns how many parts that may make.
 _Splitter = Callable[[bytes], tuple[Callable[[bytes], list[bytes]], Callable[[bytes], int]]]
 
@@ -88,12 +88,13 @@ def _registration(settings: Callable[[Attributes], _Splitter]) -> Registration:
 
         def run() -> None:
             (split, most), items = make(separator.item()), strings.tolist()
-            meter, rows, held = StringMeter(), [], 0
+            rows: list[list[bytes]] = []
+            meter, held = StringMeter(), 0
             for item in checked(items):
                 parts = most(item)
                 meter.add(len(item), parts)
                 held += parts
-                meter.hold(_SCRATCH * held)
+                meter.hold(_SCRATCH * held + _ROW * len(rows))
                 rows.append(split(item))
                 meter.settle(STRING * (parts - len(rows[-1])), 0)
                 held += len(rows[-1]) - parts
