@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from oplet import Context, Node, Registration, TensorType, ensure_type
 from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.limits import paced
 from oplet.kernels.strings import StringMeter, make_strings
 from oplet_flex_ops.attributes import Attributes, checked_attributes
 
@@ -54,7 +55,7 @@ def elementwise(
 def put_strings(target: Array, values: Sequence[Any]) -> None:
     """Write the values, as many as the array has elements, into it in row-major order."""
     flat = target.reshape(-1)
-    for first in range(0, len(values), _TOGETHER):  # numpy makes an array of what it is given
+    for first in paced(range(0, len(values), _TOGETHER)):  # numpy makes an array of what it is given
         flat[first : first + _TOGETHER] = values[first : first + _TOGETHER]
 
 

@@ -44,8 +44,8 @@ from oplet_text_ops.texts.code_points import WHITE_SPACES, word_scripts_of
 from oplet_text_ops.texts.utf8 import Joined
 
 _WORD = re.compile("[^\t\n \xa0\u2000-\u200b\u2028\u2029\u3000\ufeff]+")
-#: Bytes of a reference.
-_REFERENCE = 8
+#: Bytes of a reference, and of scratch for each row of words.
+_REFERENCE, _ROW = 8, 112
 #: Bytes of scratch per byte of text.
 _SCRATCH = 64
 _SPACES = np.array([ord(space.decode()) for space in WHITE_SPACES])
@@ -81,7 +81,7 @@ def bind_words(context: Context, node: Node) -> Thunk:
         for text in texts.data.reshape(-1).tolist():
             meter.read(len(text))
             found = words_of(text)
-            meter.add(sum(map(len, found)), len(found))
+            meter.add(_ROW + sum(map(len, found)), len(found))
             rows.append(found)
         if splits:
             give(context, output, [word for row in rows for word in row])
