@@ -7,7 +7,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -50,7 +51,12 @@ def oplet_of_an_index() -> Iterator[None]:
         yield
 
 
-def pytest_collection_finish() -> None:
-    """Leave what collecting has made, the tests themselves, to no later garbage collection: many tests ask for one, and time it."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Leave what collecting makes, the tests themselves, to no garbage collection, then or later: many tests ask for one, and time it."""
+    gc.disable()
+    result = yield
+    gc.enable()
     gc.collect()
     gc.freeze()
+    return result

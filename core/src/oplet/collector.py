@@ -16,6 +16,8 @@ __all__ = ["collecting_rarely"]
 
 #: So many objects are made between two collections, in place of some hundreds.
 _RARELY: Final = 1 << 20
+#: Whether the program was seen to have frozen objects, which to count takes a walk over all of them.
+_frozen = False
 
 
 def collecting_rarely(function: Called) -> Called:
@@ -37,8 +39,15 @@ def collecting_rarely(function: Called) -> Called:
         finally:
             if gc.get_threshold()[0] == _RARELY:
                 gc.set_threshold(*often)
-            if len(sys.modules) > modules and not gc.get_freeze_count():  # what a program has frozen stays so
+            if len(sys.modules) > modules and not _is_frozen():  # what a program has frozen stays so
                 gc.freeze()
                 gc.unfreeze()
 
     return cast("Called", rarely)
+
+
+def _is_frozen() -> bool:
+    """Return whether the program has frozen objects, or had some when it was last asked."""
+    global _frozen
+    _frozen = _frozen or gc.get_freeze_count() > 0
+    return _frozen

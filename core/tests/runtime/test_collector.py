@@ -13,7 +13,7 @@ import pytest
 from core.tests.chains import add_one, adding, like_input
 
 import oplet
-from oplet import Context, Interpreter, MutableOpResolver, Node, Registration
+from oplet import Context, Interpreter, MutableOpResolver, Node, Registration, collector
 from oplet.collector import collecting_rarely
 from oplet.errors import ModelError
 
@@ -21,9 +21,10 @@ USUAL = (700, 10, 10)
 
 
 @pytest.fixture(autouse=True)
-def usual() -> Iterator[None]:
+def usual(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The collector of a new process, in which nothing is frozen."""
     before, was_frozen = gc.get_threshold(), gc.get_freeze_count() > 0
+    monkeypatch.setattr(collector, "_frozen", False)
     gc.unfreeze()
     gc.set_threshold(*USUAL)
     yield
