@@ -14,8 +14,13 @@ quiet="--progress-bar off"
 . scripts/venv.sh
 files=
 for file in $requirements; do files="$files -r $file"; done
-# shellcheck disable=SC2086 # each is a word of its own
-step environment install_known $files
+environment() {
+    # shellcheck disable=SC2086 # each is a word of its own
+    install_packages $files
+    # What compiled the kernels has done so; no requirement here names it.
+    [ "$requirements" != requirements-test.txt ] || pip uninstall --quiet --yes numba llvmlite ziglang
+}
+step environment environment
 bin=$venv/bin
 step lint "$bin/ruff" check --quiet .
 step format "$bin/ruff" format --check --quiet .

@@ -16,8 +16,6 @@ __all__ = ["collecting_rarely"]
 
 #: So many objects are made between two collections, in place of some hundreds.
 _RARELY: Final = 1 << 20
-#: Whether the program was seen to have frozen objects, which to count takes a walk over all of them.
-_frozen = False
 
 
 def collecting_rarely(function: Called) -> Called:
@@ -27,9 +25,11 @@ def collecting_rarely(function: Called) -> Called:
     when the function raises, except where somebody else has set them meanwhile; `gc.disable` and `gc.enable` work as ever. If modules
     were imported, all objects count as old then, as after two collections: modules stay, and so do most objects that are made with them.
     """
+    frozen = False
 
     @wraps(function)
     def rarely(*arguments: Any, **named: Any) -> Any:
+        nonlocal frozen
         often, modules = gc.get_threshold(), len(sys.modules)
         if not 0 < often[0] < _RARELY:  # switched off, or set so by a call that this one is in, or by one of another thread
             return function(*arguments, **named)
@@ -39,15 +39,12 @@ def collecting_rarely(function: Called) -> Called:
         finally:
             if gc.get_threshold()[0] == _RARELY:
                 gc.set_threshold(*often)
-            if len(sys.modules) > modules and not _is_frozen():  # what a program has frozen stays so
-                gc.freeze()
-                gc.unfreeze()
+            if len(sys.modules) > modules and not frozen:
+                frozen = (
+                    gc.get_freeze_count() > 0
+                )  # walks over all of them: found once, what a program has frozen is left alone for good
+                if not frozen:
+                    gc.freeze()
+                    gc.unfreeze()
 
     return cast("Called", rarely)
-
-
-def _is_frozen() -> bool:
-    """Return whether the program has frozen objects, or had some when it was last asked."""
-    global _frozen
-    _frozen = _frozen or gc.get_freeze_count() > 0
-    return _frozen

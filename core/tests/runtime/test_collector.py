@@ -13,7 +13,7 @@ import pytest
 from core.tests.chains import add_one, adding, like_input
 
 import oplet
-from oplet import Context, Interpreter, MutableOpResolver, Node, Registration, collector
+from oplet import Context, Interpreter, MutableOpResolver, Node, Registration
 from oplet.collector import collecting_rarely
 from oplet.errors import ModelError
 
@@ -21,10 +21,9 @@ USUAL = (700, 10, 10)
 
 
 @pytest.fixture(autouse=True)
-def usual(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def usual() -> Iterator[None]:
     """The collector of a new process, in which nothing is frozen."""
     before, was_frozen = gc.get_threshold(), gc.get_freeze_count() > 0
-    monkeypatch.setattr(collector, "_frozen", False)
     gc.unfreeze()
     gc.set_threshold(*USUAL)
     yield
@@ -117,6 +116,15 @@ def test_what_a_program_has_frozen_stays_frozen(monkeypatch: pytest.MonkeyPatch)
     frozen = gc.get_freeze_count()
     within(lambda: monkeypatch.setitem(sys.modules, "oplet_new", ModuleType("oplet_new")))
     assert gc.get_freeze_count() > frozen // 2
+
+
+def test_what_is_frozen_is_found_once_and_not_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: counted.append(1) or len(counted) - 1)
+    load = collecting_rarely(lambda name: monkeypatch.setitem(sys.modules, name, ModuleType(name)))
+    for place in range(9):
+        load(f"oplet_new_{place}")
+    assert len(counted) == 2
 
 
 def test_names_and_interpreters_collect_rarely_while_they_are_made_and_leave_the_thresholds() -> None:
