@@ -40,9 +40,8 @@ def collecting_rarely(function: Called) -> Called:
             if gc.get_threshold()[0] == _RARELY:
                 gc.set_threshold(*often)
             if len(sys.modules) > modules and not frozen:
-                frozen = (
-                    gc.get_freeze_count() > 0
-                )  # walks over all of them: found once, what a program has frozen is left alone for good
+                # This walks over them: a program that has been seen to freeze objects is left alone for good.
+                frozen = gc.get_freeze_count() > 0
                 if not frozen:
                     gc.freeze()
                     gc.unfreeze()
