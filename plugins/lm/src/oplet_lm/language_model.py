@@ -21,7 +21,7 @@ __all__ = ["Answer", "Bundle", "LanguageModel", "Sampling"]
 
 #: What a conversation is: a text, which is given to the model as it is, or messages, which the bundle's chat template makes a text of.
 Prompt: TypeAlias = "str | Sequence[Message]"
-#: By what an answer ends, see `Answer`; and what generates one: tokens that are certain to be a part of it, the last ones with its ending.
+#: By what an answer ends, see `Answer`; and what generates one: tokens of its text, and at last its ending with those left out of the text.
 Ending: TypeAlias = Literal["stop", "length", "context"]
 Run: TypeAlias = Iterator[tuple[list[int], "Ending | None"]]
 #: Parameters of sampling that are no integers.
@@ -32,7 +32,8 @@ class Answer(str):
     """The text that a model generates.
 
     Attributes:
-        tokens: the ids of its tokens, without the stop sequence.
+        tokens: the ids of its tokens, without the stop sequence. Where the text ended by "length" or "context", the last ones are not in the
+            text if a stop sequence may begin with them.
         ended_by: why the text ended: "stop" (a stop sequence), "length" (`max_tokens`) or "context" (the context is full).
     """
 
@@ -95,10 +96,11 @@ class LanguageModel:
             ModelError: the bundle has no chat template for messages, or a damaged one.
             ValueError: one of the numbers is negative, or `max_tokens`, `top_k` or `seed` no integer; the prompt is neither text nor messages.
         """
-        pieces, endings = zip(*self._run(prompt, max_tokens, top_k=top_k, top_p=top_p, temperature=temperature, seed=seed))
-        tokens = [token for piece in pieces for token in piece]
+        run = self._run(prompt, max_tokens, top_k=top_k, top_p=top_p, temperature=temperature, seed=seed)
+        *pieces, (left_out, ending) = run
+        tokens = [token for piece, _ in pieces for token in piece]
         answer = Answer(self.tokenizer.decode(tokens))
-        answer.tokens, answer.ended_by = tokens, endings[-1]
+        answer.tokens, answer.ended_by = tokens + left_out, ending
         return answer
 
     def stream(self, prompt: Prompt, *, max_tokens: int | None = None, **sampling: float | None) -> Iterator[str]:
@@ -113,7 +115,7 @@ class LanguageModel:
     def _texts(self, run: Run) -> Iterator[str]:
         text, ending = TextStream(self.tokenizer), None
         for tokens, ending in run:
-            if piece := text.add(tokens, last=ending is not None):
+            if piece := text.add([] if ending else tokens, last=ending is not None):
                 yield piece
         if ending == "context":
             raise LimitError(f"The context of {self.context} tokens is full before the answer ends; begin a new conversation.")
@@ -161,28 +163,30 @@ class LanguageModel:
         tokens = self.encode(prompt)
         if not tokens:
             raise ModelError("The prompt has no token, and the model has no start token; give another text.")
+        if (room := self.context - len(tokens)) <= 0:
+            raise LimitError(
+                f"The prompt has {len(tokens)} tokens, and the model room for {self.context} with its answer; give a shorter one."
+            )
         self._streams += 1  # answers that are being given end now
-        return self._steps(tokens, most, sampler, self._streams, isinstance(prompt, str))
+        count, ended = (room, "context") if most is None or most > room else (most, "length")
+        return self._steps(tokens, count, ended, sampler, self._streams, isinstance(prompt, str))
 
-    def _steps(self, prompt: list[int], most: int | None, sample: Sampler, stream: int, anew: bool) -> Run:
-        token = self._next(stream, sample, self._executor.read, prompt, anew)
+    def _steps(self, prompt: list[int], most: int, ended: Ending, sample: Sampler, stream: int, anew: bool) -> Run:
+        run: Callable[..., Any] = self._executor.read
+        given: tuple[Any, ...] = (prompt, anew)
         held: list[int] = []  # tokens that may be the beginning of a stop sequence
-        count = 0
-        while count != most:
+        for _ in range(most):
+            token = self._next(stream, sample, run, *given)
+            run, given = self._executor.decode, (token,)
             held.append(token)
-            count += 1
             if ending := self._stops.ending(held):
-                yield held[:-ending], "stop"
+                yield held[:-ending], None
+                yield [], "stop"
                 return
             if certain := len(held) - self._stops.begun(held):
                 yield held[:certain], None
                 del held[:certain]
-            if len(self._executor.tokens) >= self.context:
-                yield held, "context"
-                return
-            if count != most:
-                token = self._next(stream, sample, self._executor.decode, token)
-        yield held, "length"
+        yield held, ended
 
     def _next(self, stream: int, sample: Sampler, run: Callable[..., Any], *given: Any) -> int:
         """Return the token that a run of the executor gives to an answer; threads take turns."""
