@@ -64,7 +64,7 @@ class Executor:
         self.interpreter = Interpreter(model_content=model, num_threads=num_threads)
         roles = {"embeddings": bundle.model(EMBEDDER), "per-layer embeddings": bundle.model(PER_LAYER_EMBEDDER)}
         self._embed: dict[str, Embed] = {role: _Embedder(each, num_threads) for role, each in roles.items() if each is not None}
-        states, self._window = bundle.executor_metadata()
+        states, self._window = metadata.states, metadata.window
         #: Whether a state has no entry for each token, so that tokens cannot be removed from it.
         self._recurrent = any(state.kind == _LINEAR_ATTENTION for state in states)
         #: The names of states in decoding by those in prefills, and outputs by their inputs.

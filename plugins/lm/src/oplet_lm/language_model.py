@@ -14,7 +14,7 @@ from oplet_lm.bundle import Bundle
 from oplet_lm.executor import Executor
 from oplet_lm.metadata import Sampling, Token
 from oplet_lm.sampler import Sampler, Stops
-from oplet_lm.template import Message, join, render
+from oplet_lm.template import Message, render
 from oplet_lm.tokenizer import TextStream, Tokenizer
 
 __all__ = ["Answer", "Bundle", "LanguageModel", "Sampling"]
@@ -137,13 +137,11 @@ class LanguageModel:
         given = messages if isinstance(messages, (list, tuple)) else [None]
         if not all(isinstance(each, dict) and "role" in each and "content" in each for each in given):
             raise ValueError('Give a text, or messages with a "role" and a "content" each: [{"role": "user", "content": "Hi"}].')
-        if self.metadata.template:
-            start = "" if self.metadata.start is None else self._text(self.metadata.start)
-            variables = {"add_generation_prompt": True, "bos_token": start, "eos_token": self._text(*self.metadata.stops[:1])}
-            return render(self.metadata.template, messages, variables)
-        if self.metadata.affixes:
-            return join(self.metadata.affixes, messages)
-        raise ModelError(f"'{self.bundle.path}' has no chat template; give the prompt as a text.")
+        if not self.metadata.template:
+            raise ModelError(f"'{self.bundle.path}' has no chat template; give the prompt as a text.")
+        start = "" if self.metadata.start is None else self._text(self.metadata.start)
+        variables = {"add_generation_prompt": True, "bos_token": start, "eos_token": self._text(*self.metadata.stops[:1])}
+        return render(self.metadata.template, messages, variables)
 
     @property
     def copied_bytes(self) -> int:
