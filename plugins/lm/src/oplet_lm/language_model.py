@@ -7,7 +7,7 @@ from _thread import allocate_lock
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from oplet.errors import LimitError, ModelError, StateError
 from oplet_lm.bundle import Bundle
@@ -92,7 +92,7 @@ class LanguageModel:
                 takes the most likely tokens. Where the bundle has none, a `temperature` or `top_p` draws from all tokens.
 
         Raises:
-            LimitError: the prompt is longer than the context.
+            LimitError: the prompt fills the context.
             ModelError: the bundle has no chat template for messages, or a damaged one.
             ValueError: one of the numbers is negative, or `max_tokens`, `top_k` or `seed` no integer; the prompt is neither text nor messages.
         """
@@ -100,14 +100,14 @@ class LanguageModel:
         *pieces, (left_out, ending) = run
         tokens = [token for piece, _ in pieces for token in piece]
         answer = Answer(self.tokenizer.decode(tokens))
-        answer.tokens, answer.ended_by = tokens + left_out, ending
+        answer.tokens, answer.ended_by = tokens + left_out, cast(Ending, ending)
         return answer
 
     def stream(self, prompt: Prompt, *, max_tokens: int | None = None, **sampling: float | None) -> Iterator[str]:
         """Return an iterator over pieces of the answer's text, as they are generated; the arguments are those of `generate`.
 
         Raises:
-            LimitError: the prompt is longer than the context; or, from the iterator, the context is full before the answer ends.
+            LimitError: the prompt fills the context; or, from the iterator, the context is full before the answer ends.
             StateError: from the iterator: another answer was begun meanwhile.
         """
         return self._texts(self._run(prompt, max_tokens, **sampling))
@@ -166,7 +166,8 @@ class LanguageModel:
                 f"The prompt has {len(tokens)} tokens, and the model room for {self.context} with its answer; give a shorter one."
             )
         self._streams += 1  # answers that are being given end now
-        count, ended = (room, "context") if most is None or most > room else (most, "length")
+        count = room if most is None else min(most, room)
+        ended: Ending = "length" if count == most else "context"
         return self._steps(tokens, count, ended, sampler, self._streams, isinstance(prompt, str))
 
     def _steps(self, prompt: list[int], most: int, ended: Ending, sample: Sampler, stream: int, anew: bool) -> Run:

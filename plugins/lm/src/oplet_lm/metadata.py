@@ -97,7 +97,10 @@ def _read(found: _Message, executors: list[_Message]) -> Metadata:
         template=found.text(7) or _template(roles, 1),
         suppressed=tuple(number for each in found.messages(9) for number in each.packed(1)),
         cache_value=found.number(10),
-        states=tuple(StateBuffer(*map(each.text, (1, 2, 3, 4)), each.number(6), each.number(7, -1)) for each in states),
+        states=tuple(
+            StateBuffer(each.text(1), each.text(2), each.text(3), each.text(4), each.number(6), each.number(7, -1))
+            for each in states
+        ),
         window=max([0, *(mask.number(3) for each in executors for mask in each.messages(3))]),
     )
 
