@@ -29,7 +29,7 @@ BUDGET = {
     "plugins/larq_ops": 900,
     "plugins/litert_delegate": 1_430,
     "plugins/litert_shim": 200,
-    "plugins/lm": 1_430,
+    "plugins/lm": 1_390,
     "plugins/mediapipe_ops": 900,
     "plugins/model_explorer": 400,
     "plugins/native_ops": 3_180,

@@ -29,7 +29,8 @@ from plugins.lm.tests.makers import (
 from oplet import ModelBuilder
 from oplet.errors import LimitError, ModelError
 from oplet_lm import Bundle, LanguageModel, Sampling
-from oplet_lm.metadata import Affixes, StateBuffer, read_executor_metadata, read_metadata
+from oplet_lm.metadata import StateBuffer, read_metadata
+from oplet_lm.template import render
 
 DECODER = {"model_type": "tf_lite_prefill_decode"}
 
@@ -54,18 +55,14 @@ def test_a_bundle_lists_its_sections(tmp_path: Path) -> None:
 
 
 def test_metadata_is_read() -> None:
-    affixes = field(1, field(1, "<user>") + field(2, "</user>")) + field(2, field(1, "<model>"))
     sampler = field(1, 2) + field(2, 40) + field(3, 0.5) + field(4, 0.25) + field(5, -1)
-    about = (
-        metadata("</s>", (300, 2), start=7, template="{{ x }}", most=4096, sampler=sampler) + field(3, affixes) + field(10, -1)
-    )
+    about = metadata("</s>", (300, 2), start=7, template="{{ x }}", most=4096, sampler=sampler) + field(10, -1)
     found = read_metadata(about)
     assert found.start == (7,)
     assert found.stops == ["</s>", (300, 2)]
     assert found.template == "{{ x }}"
     assert found.most_tokens == 4096
     assert found.sampling == Sampling(40, 0.5, 0.25, -1)
-    assert found.affixes == {"user": Affixes("<user>", "</user>"), "model": Affixes("<model>", "")}
     assert found.cache_value == -1
     assert read_metadata(metadata(sampler=field(1, 3) + field(4, 5.0))).sampling == Sampling(1)
     assert read_metadata(metadata(sampler=field(1, 1) + field(2, 9) + field(4, 5.0))).sampling == Sampling(9, 1.0, 5.0)
@@ -75,12 +72,13 @@ def test_mediapipes_parameters_are_read() -> None:
     found = read_metadata(
         field(1, b"") + field(2, 256) + field(4, 5) + field(5, "</s>") + field(5, "x") + field(8, field(2, "a") + field(3, "b"))
     )
-    assert (found.start, found.stops, found.affixes) == ((5,), ["</s>", "x"], {"user": Affixes("a", "b")})
+    assert (found.start, found.stops) == ((5,), ["</s>", "x"])
+    assert render(found.template, [{"role": "user", "content": "hi"}], {}) == "ahib"
 
 
 def test_executor_metadata_is_read() -> None:
     names = b"".join(field(number, name) for number, name in enumerate(("in", "out", "d in", "d out"), 1))
-    found = read_executor_metadata(field(1, field(2, names + field(6, 5) + field(7, 2)) + field(3, field(3, 512))))
+    found = read_metadata(b"", field(1, field(2, names + field(6, 5) + field(7, 2)) + field(3, field(3, 512))))
     assert found.states == (StateBuffer("in", "out", "d in", "d out", 5, 2),)
     assert found.window == 512
 

@@ -85,7 +85,7 @@ def test_a_hundred_steps_copy_no_cache_and_take_no_more_memory(tmp_path: Path) -
     little = Little(context=4096)
     model = LanguageModel(little.save(tmp_path))
     model.generate("warm up", max_tokens=20)
-    stream = iter(model._steps([ord("a")], None, Sampler(Sampling()), model._streams, True))
+    stream = iter(model._steps([ord("a")], 200, "length", Sampler(Sampling()), model._streams, True))
     next(stream)
     [cache] = model._executor._arrays.values()
     places = {tensor.data.ctypes.data for tensor in _caches(model)}
@@ -161,26 +161,38 @@ def test_a_stop_sequence_may_be_a_text_and_a_beginning_that_goes_on_otherwise_is
     assert "".join(model.stream("a", max_tokens=10)) == "".join(map(chr, plain))
 
 
+def test_what_may_begin_a_stop_sequence_is_no_part_of_a_text_that_is_cut_off(tmp_path: Path) -> None:
+    little = Little()
+    plain = little.greedy([ord("a")], 10)
+    assert plain[2] not in plain[:2] + plain[3:5]
+    model = LanguageModel(little.save(tmp_path, metadata((plain[2], plain[3], 127, 127))))
+    for count, told in ((2, 2), (3, 2), (4, 2), (5, 5), (0, 0)):  # as of LiteRT-LM
+        answer = model.generate("a", max_tokens=count)
+        assert answer == "".join(map(chr, plain[:told])) == "".join(model.stream("a", max_tokens=count))
+        assert answer.tokens == plain[:count]
+        assert answer.ended_by == "length"
+
+
 def test_a_full_context_ends_in_one_sentence(tmp_path: Path) -> None:
     model = LanguageModel(Little().save(tmp_path))
     answer = model.generate("hello")
     assert answer.ended_by == "context"
-    assert len(answer.tokens) == CONTEXT - 5 + 1  # the last one needs no place of its own
+    assert len(answer.tokens) == CONTEXT - 5  # as of LiteRT-LM: a prompt and its answer fill the context
     told = []
     with pytest.raises(
         LimitError, match=r"^The context of 32 tokens is full before the answer ends; begin a new conversation\.$"
     ):
         told.extend(model.stream("hello"))
     assert "".join(told) == answer
-    with pytest.raises(LimitError, match=r"^The prompt has 33 tokens, and the model room for 32; give a shorter one\.$"):
-        model.generate("x" * 33)
-    assert len(model.generate("x" * 32).tokens) == 1
+    with pytest.raises(LimitError, match=r"^The prompt has 32 tokens, and the model room for 32 with its answer; give"):
+        model.generate("x" * 32)
+    assert len(model.generate("x" * 31).tokens) == 1
 
 
 def test_the_context_is_what_the_bundle_says_where_that_is_less(tmp_path: Path) -> None:
     model = LanguageModel(Little().save(tmp_path, metadata(most=20)))
     assert model.context == 20
-    assert len(model.generate("hello").tokens) == 16
+    assert len(model.generate("hello").tokens) == 15
 
 
 def test_a_start_token_goes_before_a_prompt_once(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def use(path: Path) -> str:
             model = LanguageModel(path)
             model.generate("hello", max_tokens=4)
             list(model.stream("a", max_tokens=3, temperature=1.0, top_k=3, seed=1))
-            if model.metadata.affixes:
+            if model.metadata.template:
                 model.render([{"role": "user", "content": "hello"}])
     except OpletError as error:
         return "refused" if len(str(error).splitlines()) == 1 else f"said {error}"

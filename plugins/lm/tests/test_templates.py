@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from plugins.lm.tests.makers import field
 
 from oplet.errors import LimitError, ModelError, OpletError
 from oplet_lm import template
-from oplet_lm.metadata import Affixes
-from oplet_lm.template import join, render
+from oplet_lm.metadata import read_metadata
+from oplet_lm.template import render
 
 MESSAGES = [{"role": "system", "content": "be kind"}, {"role": "user", "content": "hello"}]
 
@@ -27,13 +28,14 @@ def test_a_template_gets_texts_or_where_it_wants_them_parts(source: str, text: s
 
 
 def test_roles_without_a_template_have_prefixes_and_suffixes() -> None:
-    affixes = {"user": Affixes("<u>", "</u>"), "model": Affixes("<m>", "</m>")}
+    around = "<u 'ü\"\n {{ 1 }} %}🐈>"
+    affixes = field(3, field(1, field(1, around) + field(2, "</u>")) + field(2, field(1, "<m>") + field(2, "</m>")))
     messages = [
         {"role": "user", "content": "a"},
         {"role": "assistant", "content": "b"},
         {"role": "user", "content": [{"type": "text", "text": "c"}]},
     ]
-    assert join(affixes, messages) == "<u>a</u><m>b</m><u>c</u><m>"
+    assert render(read_metadata(affixes).template, messages, {}) == f"{around}a</u><m>b</m>{around}c</u><m>"
 
 
 HOSTILE = {

@@ -18,7 +18,7 @@ from oplet.schema.decode import decode
 from oplet.schema.table import Field, Table, string, table, tables, uint64, union
 from oplet.texts import plain
 from oplet.toolkit import map_file
-from oplet_lm.metadata import ExecutorMetadata, Metadata, read_executor_metadata, read_metadata
+from oplet_lm.metadata import Metadata, read_metadata
 from oplet_tools.metadata.attached_files import ArchiveView
 
 __all__ = ["DECODER", "EMBEDDER", "PER_LAYER_EMBEDDER", "Bundle", "Section"]
@@ -135,12 +135,8 @@ class Bundle:
         return model
 
     def metadata(self) -> Metadata:
-        """Read the metadata of the language model: special tokens, sampling, templates."""
-        return read_metadata(self._small("LlmMetadataProto", _LARGEST_METADATA))
-
-    def executor_metadata(self) -> ExecutorMetadata:
-        """Read the metadata on running the model: its state buffers, and the window of local attention."""
-        return read_executor_metadata(self._small("ExecutorMetadataProto", _LARGEST_METADATA))
+        """Read the metadata of the language model, and on running it."""
+        return read_metadata(*(self._small(kind, _LARGEST_METADATA) for kind in ("LlmMetadataProto", "ExecutorMetadataProto")))
 
     def tokenizer(self) -> tuple[str, bytes]:
         """Return the tokenizer's kind, "huggingface" or "sentencepiece", and its file, unpacked."""

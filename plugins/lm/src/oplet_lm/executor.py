@@ -64,7 +64,7 @@ class Executor:
         self.interpreter = Interpreter(model_content=model, num_threads=num_threads)
         roles = {"embeddings": bundle.model(EMBEDDER), "per-layer embeddings": bundle.model(PER_LAYER_EMBEDDER)}
         self._embed: dict[str, Embed] = {role: _Embedder(each, num_threads) for role, each in roles.items() if each is not None}
-        states, self._window = bundle.executor_metadata()
+        states, self._window = metadata.states, metadata.window
         #: Whether a state has no entry for each token, so that tokens cannot be removed from it.
         self._recurrent = any(state.kind == _LINEAR_ATTENTION for state in states)
         #: The names of states in decoding by those in prefills, and outputs by their inputs.
@@ -106,8 +106,6 @@ class Executor:
         """Process a whole token sequence, reusing the caches for the longest prefix that they hold, unless it is read `anew`, so that the
         answer is the same whatever was read before; return the logits after it.
         """
-        if len(tokens) > self.context:
-            raise LimitError(f"The prompt has {len(tokens)} tokens, and the model room for {self.context}; give a shorter one.")
         kept = 0 if anew else [*(mine == its for mine, its in zip(self.tokens, tokens[:-1])), False].index(False)
         if not kept or (self._recurrent and kept < len(self.tokens)):
             kept = 0
@@ -126,8 +124,6 @@ class Executor:
 
     def decode(self, token: int) -> Array:
         """Process one more token; return the logits after it, a view that the next step overwrites."""
-        if len(self.tokens) >= self.context:
-            raise LimitError(f"The context of {self.context} tokens is full.")
         self._run(self._decode, [token])
         return self._decode.logits()
 

@@ -7,21 +7,21 @@ from _thread import allocate_lock
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from oplet.errors import LimitError, ModelError, StateError
 from oplet_lm.bundle import Bundle
 from oplet_lm.executor import Executor
 from oplet_lm.metadata import Sampling, Token
 from oplet_lm.sampler import Sampler, Stops
-from oplet_lm.template import Message, join, render
+from oplet_lm.template import Message, render
 from oplet_lm.tokenizer import TextStream, Tokenizer
 
 __all__ = ["Answer", "Bundle", "LanguageModel", "Sampling"]
 
 #: What a conversation is: a text, which is given to the model as it is, or messages, which the bundle's chat template makes a text of.
 Prompt: TypeAlias = "str | Sequence[Message]"
-#: By what an answer ends, see `Answer`; and what generates one: tokens that are certain to be a part of it, the last ones with its ending.
+#: By what an answer ends, see `Answer`; and what generates one: tokens of its text, and at last its ending with those left out of the text.
 Ending: TypeAlias = Literal["stop", "length", "context"]
 Run: TypeAlias = Iterator[tuple[list[int], "Ending | None"]]
 #: Parameters of sampling that are no integers.
@@ -32,7 +32,8 @@ class Answer(str):
     """The text that a model generates.
 
     Attributes:
-        tokens: the ids of its tokens, without the stop sequence.
+        tokens: the ids of its tokens, without the stop sequence. Where the text ended by "length" or "context", the last ones are not in the
+            text if a stop sequence may begin with them.
         ended_by: why the text ended: "stop" (a stop sequence), "length" (`max_tokens`) or "context" (the context is full).
     """
 
@@ -91,21 +92,22 @@ class LanguageModel:
                 takes the most likely tokens. Where the bundle has none, a `temperature` or `top_p` draws from all tokens.
 
         Raises:
-            LimitError: the prompt is longer than the context.
+            LimitError: the prompt fills the context.
             ModelError: the bundle has no chat template for messages, or a damaged one.
             ValueError: one of the numbers is negative, or `max_tokens`, `top_k` or `seed` no integer; the prompt is neither text nor messages.
         """
-        pieces, endings = zip(*self._run(prompt, max_tokens, top_k=top_k, top_p=top_p, temperature=temperature, seed=seed))
-        tokens = [token for piece in pieces for token in piece]
+        run = self._run(prompt, max_tokens, top_k=top_k, top_p=top_p, temperature=temperature, seed=seed)
+        *pieces, (left_out, ending) = run
+        tokens = [token for piece, _ in pieces for token in piece]
         answer = Answer(self.tokenizer.decode(tokens))
-        answer.tokens, answer.ended_by = tokens, endings[-1]
+        answer.tokens, answer.ended_by = tokens + left_out, cast(Ending, ending)
         return answer
 
     def stream(self, prompt: Prompt, *, max_tokens: int | None = None, **sampling: float | None) -> Iterator[str]:
         """Return an iterator over pieces of the answer's text, as they are generated; the arguments are those of `generate`.
 
         Raises:
-            LimitError: the prompt is longer than the context; or, from the iterator, the context is full before the answer ends.
+            LimitError: the prompt fills the context; or, from the iterator, the context is full before the answer ends.
             StateError: from the iterator: another answer was begun meanwhile.
         """
         return self._texts(self._run(prompt, max_tokens, **sampling))
@@ -113,7 +115,7 @@ class LanguageModel:
     def _texts(self, run: Run) -> Iterator[str]:
         text, ending = TextStream(self.tokenizer), None
         for tokens, ending in run:
-            if piece := text.add(tokens, last=ending is not None):
+            if piece := text.add([] if ending else tokens, last=ending is not None):
                 yield piece
         if ending == "context":
             raise LimitError(f"The context of {self.context} tokens is full before the answer ends; begin a new conversation.")
@@ -135,13 +137,11 @@ class LanguageModel:
         given = messages if isinstance(messages, (list, tuple)) else [None]
         if not all(isinstance(each, dict) and "role" in each and "content" in each for each in given):
             raise ValueError('Give a text, or messages with a "role" and a "content" each: [{"role": "user", "content": "Hi"}].')
-        if self.metadata.template:
-            start = "" if self.metadata.start is None else self._text(self.metadata.start)
-            variables = {"add_generation_prompt": True, "bos_token": start, "eos_token": self._text(*self.metadata.stops[:1])}
-            return render(self.metadata.template, messages, variables)
-        if self.metadata.affixes:
-            return join(self.metadata.affixes, messages)
-        raise ModelError(f"'{self.bundle.path}' has no chat template; give the prompt as a text.")
+        if not self.metadata.template:
+            raise ModelError(f"'{self.bundle.path}' has no chat template; give the prompt as a text.")
+        start = "" if self.metadata.start is None else self._text(self.metadata.start)
+        variables = {"add_generation_prompt": True, "bos_token": start, "eos_token": self._text(*self.metadata.stops[:1])}
+        return render(self.metadata.template, messages, variables)
 
     @property
     def copied_bytes(self) -> int:
@@ -161,28 +161,31 @@ class LanguageModel:
         tokens = self.encode(prompt)
         if not tokens:
             raise ModelError("The prompt has no token, and the model has no start token; give another text.")
+        if (room := self.context - len(tokens)) <= 0:
+            raise LimitError(
+                f"The prompt has {len(tokens)} tokens, and the model room for {self.context} with its answer; give a shorter one."
+            )
         self._streams += 1  # answers that are being given end now
-        return self._steps(tokens, most, sampler, self._streams, isinstance(prompt, str))
+        count = room if most is None else min(most, room)
+        ended: Ending = "length" if count == most else "context"
+        return self._steps(tokens, count, ended, sampler, self._streams, isinstance(prompt, str))
 
-    def _steps(self, prompt: list[int], most: int | None, sample: Sampler, stream: int, anew: bool) -> Run:
-        token = self._next(stream, sample, self._executor.read, prompt, anew)
+    def _steps(self, prompt: list[int], most: int, ended: Ending, sample: Sampler, stream: int, anew: bool) -> Run:
+        run: Callable[..., Any] = self._executor.read
+        given: tuple[Any, ...] = (prompt, anew)
         held: list[int] = []  # tokens that may be the beginning of a stop sequence
-        count = 0
-        while count != most:
+        for _ in range(most):
+            token = self._next(stream, sample, run, *given)
+            run, given = self._executor.decode, (token,)
             held.append(token)
-            count += 1
             if ending := self._stops.ending(held):
-                yield held[:-ending], "stop"
+                yield held[:-ending], None
+                yield [], "stop"
                 return
             if certain := len(held) - self._stops.begun(held):
                 yield held[:certain], None
                 del held[:certain]
-            if len(self._executor.tokens) >= self.context:
-                yield held, "context"
-                return
-            if count != most:
-                token = self._next(stream, sample, self._executor.decode, token)
-        yield held, "length"
+        yield held, ended
 
     def _next(self, stream: int, sample: Sampler, run: Callable[..., Any], *given: Any) -> int:
         """Return the token that a run of the executor gives to an answer; threads take turns."""

@@ -5,30 +5,27 @@ Source of the fields: LiteRT-LM's llm_metadata.proto and executor_metadata.proto
 
 from __future__ import annotations
 
+import json
 import struct
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from oplet.errors import ModelError
 from oplet.schema.protobuf import fields, signed, varints
 
-__all__ = [
-    "Affixes",
-    "ExecutorMetadata",
-    "Metadata",
-    "Sampling",
-    "StateBuffer",
-    "Token",
-    "read_executor_metadata",
-    "read_metadata",
-]
+__all__ = ["Metadata", "Sampling", "StateBuffer", "Token", "read_metadata"]
 
 #: A special token: the ids that it is made of, or its text.
 Token = tuple[int, ...] | str
 _TOP_K, _GREEDY = 1, 3
 _ROLES = {1: "user", 2: "model", 3: "system"}
+#: The chat template of models that have prefixes and suffixes, which these are put into.
+_AFFIXES = (
+    "{%% set affixes = %s %%}{%% for m in messages %%}{%% set around = affixes[{'assistant': 'model'}.get(m.role, m.role)] or ['', ''] %%}"
+    "{{ around[0] }}{%% if m.content is string %%}{{ m.content }}{%% else %%}{%% for part in m.content or [] %%}{{ part.text }}{%% endfor %%}"
+    "{%% endif %%}{{ around[1] }}{%% endfor %%}{{ (affixes.model or [''])[0] }}"
+)
 _MOST_FIELDS = 1 << 14
 
 
@@ -49,27 +46,6 @@ class Sampling:
     seed: int | None = None
 
 
-class Affixes(NamedTuple):
-    """Prefix and suffix that a prompt puts around a message of one role."""
-
-    prefix: str = ""
-    suffix: str = ""
-
-
-@dataclass(frozen=True)
-class Metadata:
-    """Metadata of a bundle's language model: special tokens, stop sequences, message affixes, sampling, chat template."""
-
-    start: Token | None = None
-    stops: list[Token] = field(default_factory=list)
-    affixes: Mapping[str, Affixes] = field(default_factory=dict)
-    sampling: Sampling = Sampling()
-    most_tokens: int = 0
-    template: str = ""
-    suppressed: tuple[int, ...] = ()
-    cache_value: int = 0
-
-
 class StateBuffer(NamedTuple):
     """A state tensor (such as a KV cache) that each step passes to the next: its names in the signatures, kind and axis of tokens."""
 
@@ -81,51 +57,52 @@ class StateBuffer(NamedTuple):
     axis: int = -1
 
 
-class ExecutorMetadata(NamedTuple):
-    """Metadata of a bundle on running its model: the state buffers, and the window of local attention (0 for none)."""
+@dataclass(frozen=True)
+class Metadata:
+    """Metadata of a bundle's language model: special tokens, stop sequences, sampling, chat template, state buffers, and the window of local
+    attention (0 for none).
+    """
 
+    start: Token | None = None
+    stops: list[Token] = field(default_factory=list)
+    sampling: Sampling = Sampling()
+    most_tokens: int = 0
+    template: str = ""
+    suppressed: tuple[int, ...] = ()
+    cache_value: int = 0
     states: tuple[StateBuffer, ...] = ()
     window: int = 0
 
 
-@contextmanager
-def _refusing_damage() -> Iterator[None]:
+def read_metadata(data: bytes, executor: bytes = b"") -> Metadata:
+    """Parse an LlmMetadata message, or the LlmParameters message of MediaPipe's bundles, and an ExecutorMetadata message."""
     try:
-        yield
+        return _read(_Message(data), _Message(executor).messages(1))
     except ValueError as error:
         raise ModelError(f"The bundle's metadata is damaged: {error}.") from error
 
 
-@_refusing_damage()
-def read_metadata(data: bytes) -> Metadata:
-    """Parse an LlmMetadata message, or the LlmParameters message of MediaPipe's bundles."""
-    found = _Message(data)
+def _read(found: _Message, executors: list[_Message]) -> Metadata:
     if found.numbers(2) or found.numbers(4) or found.texts(5):  # LlmParameters
         start = found.text(6) or tuple(found.numbers(4)[-1:])
-        return Metadata(start or None, found.texts(5), dict(zip(["user"], (_affixes(each, 2) for each in found.messages(8)))))
+        return Metadata(start or None, found.texts(5), template=_template(dict(zip(["user"], found.messages(8))), 2))
     starts, stops = ([token for each in found.messages(number) if (token := _token(each))] for number in (1, 2))
-    roles = [(role, each) for of in found.messages(3) for number, role in _ROLES.items() for each in of.messages(number)]
+    roles = {role: each for of in found.messages(3) for number, role in _ROLES.items() for each in of.messages(number)}
+    states = [state for each in executors for state in each.messages(2)]
     return Metadata(
         start=starts[-1] if starts else None,
         stops=stops,
-        affixes={role: _affixes(each, 1) for role, each in roles},
         sampling=_sampling(found.messages(4)),
         most_tokens=found.number(5),
-        template=found.text(7),
+        template=found.text(7) or _template(roles, 1),
         suppressed=tuple(number for each in found.messages(9) for number in each.packed(1)),
         cache_value=found.number(10),
+        states=tuple(
+            StateBuffer(each.text(1), each.text(2), each.text(3), each.text(4), each.number(6), each.number(7, -1))
+            for each in states
+        ),
+        window=max([0, *(mask.number(3) for each in executors for mask in each.messages(3))]),
     )
-
-
-@_refusing_damage()
-def read_executor_metadata(data: bytes) -> ExecutorMetadata:
-    """Parse an ExecutorMetadata message."""
-    executors = _Message(data).messages(1)
-    states = [state for each in executors for state in each.messages(2)]
-    buffers = (
-        StateBuffer(each.text(1), each.text(2), each.text(3), each.text(4), each.number(6), each.number(7, -1)) for each in states
-    )
-    return ExecutorMetadata(tuple(buffers), max([0, *(mask.number(3) for each in executors for mask in each.messages(3))]))
 
 
 class _Message:
@@ -167,8 +144,10 @@ def _token(message: _Message) -> Token:
     return tuple(number for ids in message.messages(1) for number in ids.packed(1)) or message.text(2)
 
 
-def _affixes(message: _Message, first: int) -> Affixes:
-    return Affixes(message.text(first), message.text(first + 1))
+def _template(roles: Mapping[str, _Message], first: int) -> str:
+    """Return the chat template that puts around a message the prefix and suffix of its role, fields from `first` on; "" without roles."""
+    affixes = {role: (each.text(first), each.text(first + 1)) for role, each in roles.items()}
+    return _AFFIXES % json.dumps(affixes, ensure_ascii=False) if affixes else ""
 
 
 def _sampling(messages: list[_Message]) -> Sampling:

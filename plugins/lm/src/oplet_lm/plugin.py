@@ -45,6 +45,6 @@ def _about(metadata: Metadata) -> dict[str, Any]:
         "start token": " ".join(map(str, start)),
         "stop tokens": ", ".join(" ".join(map(str, each)) for each in stops),
         "sampling": f"top_k {sampling.top_k}, top_p {sampling.top_p:.6g}, temperature {sampling.temperature:.6g}",
-        "chat template": metadata.template or ", ".join(f"{role}: {around}" for role, around in metadata.affixes.items()),
+        "chat template": metadata.template,
     }
     return {what: value for what, value in told.items() if value}

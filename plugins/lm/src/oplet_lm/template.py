@@ -5,24 +5,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from oplet.errors import LimitError, ModelError, StateError
 from oplet.texts import plain
 from oplet_tools.processes import TimeoutExpired, can_start_python, run_python
 
-if TYPE_CHECKING:
-    from oplet_lm.metadata import Affixes
-
-__all__ = ["Message", "join", "render"]
+__all__ = ["Message", "render"]
 
 #: A message: its "role" ("system", "user", "assistant") and its "content", a text or a list of parts.
 Message = Mapping[str, Any]
 
 #: The longest template and text, in characters, the time of rendering in seconds, and the memory of the process that renders, in bytes.
 _LONGEST_TEMPLATE, _LONGEST, _SECONDS, _MEMORY = 1 << 20, 16 << 20, 5, 1 << 29
-#: What the template's roles are called in the older form, affixes.
-_ROLES = {"assistant": "model"}
 
 
 def render(template: str, messages: Sequence[Message], variables: Mapping[str, Any]) -> str:
@@ -47,17 +42,3 @@ def render(template: str, messages: Sequence[Message], variables: Mapping[str, A
     if len(text := str(answer["text"])) > _LONGEST:
         raise LimitError(f"The chat template gives more than {_LONGEST} characters.")
     return text
-
-
-def join(affixes: Mapping[str, Affixes], messages: Sequence[Message]) -> str:
-    """Return the text of messages with the prefixes and suffixes of their roles, ending with the prefix of the model's answer."""
-    pieces = []
-    for message in messages:
-        role, content = str(message["role"]), message["content"]
-        prefix, suffix = affixes.get(_ROLES.get(role, role), ("", ""))
-        pieces += [
-            prefix,
-            content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in content or ()),
-            suffix,
-        ]
-    return "".join(pieces) + affixes.get("model", ("", ""))[0]
