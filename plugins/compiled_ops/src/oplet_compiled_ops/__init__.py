@@ -34,12 +34,15 @@ OPERATORS = (
 #: The modules of `oplet_compiled_ops.ops` that serve several operators each, and these; a registration is named like its operator.
 FAMILIES: dict[str, str] = {
     "comparisons": "EQUAL NOT_EQUAL GREATER GREATER_EQUAL LESS LESS_EQUAL",
+    "divisions": "FLOOR_DIV FLOOR_MOD",
     "extrema": "MAXIMUM MINIMUM",
     "functions": "ABS CEIL COS EXP FLOOR LOG LOGICAL_NOT NEG ROUND RSQRT SIGN SIN SQRT SQUARE",
     "logic": "BITWISE_XOR LOGICAL_AND LOGICAL_OR",
     "pooling": "AVERAGE_POOL_2D MAX_POOL_2D",
     "reductions": "REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN",
     "relus": "RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1",
+    "rnns": "RNN UNIDIRECTIONAL_SEQUENCE_RNN",
+    "selections": "SELECT SELECT_V2",
     "sums": "ADD SUB",
     "suppression": "NON_MAX_SUPPRESSION_V4 NON_MAX_SUPPRESSION_V5",
 }
