@@ -43,6 +43,7 @@ FAMILIES: dict[str, str] = {
     "relus": "RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1",
     "rnns": "RNN UNIDIRECTIONAL_SEQUENCE_RNN",
     "selections": "SELECT SELECT_V2",
+    "sigmoids": "LOGISTIC TANH",
     "sums": "ADD SUB",
     "suppression": "NON_MAX_SUPPRESSION_V4 NON_MAX_SUPPRESSION_V5",
 }

@@ -5,10 +5,9 @@ Numerics: tflite/kernels/elementwise.cc, ceil.cc, exp.cc, floor.cc, neg.cc, roun
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from oplet import Context, Node, Registration, Tensor, TensorType
 from oplet.kernels.arrays import Array, Thunk
@@ -26,6 +25,9 @@ from oplet_builtin_ops.elementwise.elementwise import (
     prepare_elementwise,
     table_registration,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
 _QUANTIZED = (TensorType.INT8, TensorType.INT16)

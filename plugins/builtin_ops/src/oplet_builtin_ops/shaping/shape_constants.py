@@ -1,4 +1,7 @@
-"""SHAPE: the input's shape as a vector, known before anything runs. Numerics: tflite/kernels/shape.cc"""
+"""SHAPE: the input's shape as a vector; RANK: the number of its dimensions. Both are known before anything runs.
+
+Numerics: tflite/kernels/shape.cc, tflite/kernels/rank.cc
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import ShapeOptions
 
 
-def prepare(context: Context, node: Node) -> None:
+def _prepare_shape(context: Context, node: Node) -> None:
     ensure_operands(node, 1)
     output = node.outputs[0]
     wanted = node.options(ShapeOptions).out_type
@@ -22,8 +25,17 @@ def prepare(context: Context, node: Node) -> None:
     context.set_constant(output, shape)
 
 
-def bind(context: Context, node: Node) -> Thunk:
+def _bind(context: Context, node: Node) -> Thunk:
     return lambda: None
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True)
+def _prepare_rank(context: Context, node: Node) -> None:
+    ensure_operands(node, 1)
+    output = node.outputs[0]
+    context.set_type(output, TensorType.INT32)
+    context.resize_tensor(output, ())
+    context.set_constant(output, np.array(node.inputs[0].ndim, np.int32))
+
+
+SHAPE = Registration(prepare=_prepare_shape, bind=_bind, pure=True)
+RANK = Registration(prepare=_prepare_rank, bind=_bind, pure=True)
