@@ -347,7 +347,7 @@ ADDING = one_op_model("ADD", [Spec("float32", [2, 64])] * 2, [Spec("float32", [2
 DIGITS = (ROOT / "examples" / "digits" / "digits_int8.tflite").read_bytes()
 
 
-@pytest.mark.parametrize(("model", "op", "most"), [(ADDING, "sums", 109), (DIGITS, "conv_2d", 134)], ids=["add", "digits"])
+@pytest.mark.parametrize(("model", "op", "most"), [(ADDING, "sums", 108), (DIGITS, "conv_2d", 131)], ids=["add", "digits"])
 def test_the_first_answer_of_a_process_waits_for_no_slow_module(model: bytes, op: str, most: int) -> None:
     code = f"""
 import os
