@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import io
+import re
 import subprocess
 import sys
 import tarfile
@@ -115,9 +116,16 @@ def lines_changed() -> dict[str, int]:
 
 @cache
 def changed_operators() -> frozenset[str]:
-    """Return the names of the operators whose modules changed, as models write built-in ones: "SPLIT_V" for ops/split_v.py."""
-    paths = [Path(name) for name in changed_files() or ()]
-    found = {path.stem.upper() for path in paths if path.match("plugins/*/src/*/ops/*.py") and path.stem != "__init__"}
+    """Return the names of the operators whose modules changed, as models write built-in ones: "SPLIT_V" for ops/split_v.py, and those
+    that a family's module registers, each under its name.
+    """
+    from oplet import BuiltinOperator
+
+    paths = [Path(name) for name in changed_files() or () if fnmatch.fnmatchcase(name, "plugins/*_ops/src/*.py")]
+    found = {path.stem.upper() for path in paths if path.match("ops/*.py") and path.stem != "__init__"}
+    for path in filter(Path.exists, (ROOT / path for path in paths)):
+        found.update(re.findall(r"^([A-Z]\w+) = ", path.read_text("utf-8"), re.MULTILINE))
+    found &= BuiltinOperator.__members__.keys()
     return frozenset(found) if len(found) <= _MANY_OPERATORS else frozenset()
 
 

@@ -36,9 +36,9 @@ _OTHERS = {
     "oplet_flex_ops.ops.arrays.creation", "oplet_flex_ops.ops.arrays.gathering", "oplet_flex_ops.ops.arrays.layout",
     "oplet_flex_ops.ops.gradients.variables", "oplet_flex_ops.ops.ragged.variants", "oplet_flex_ops.ops.random.stateful",
     "oplet_flex_ops.ops.random.stateless", "oplet_flex_ops.ops.sequences.comparing", "oplet_builtin_ops.ops.dilate",
-    "oplet_builtin_ops.ops.dynamic_update_slice", "oplet_builtin_ops.ops.embedding_lookup", "oplet_builtin_ops.ops.equal",
-    "oplet_builtin_ops.ops.fill", "oplet_builtin_ops.ops.gather", "oplet_builtin_ops.ops.gather_nd", "oplet_builtin_ops.ops.hashtable",
-    "oplet_builtin_ops.ops.hashtable_lookup", "oplet_builtin_ops.ops.lsh_projection", "oplet_builtin_ops.ops.not_equal",
+    "oplet_builtin_ops.ops.dynamic_update_slice", "oplet_builtin_ops.ops.embedding_lookup", "oplet_builtin_ops.elementwise.comparison",
+    "oplet_builtin_ops.ops.fill", "oplet_builtin_ops.ops.gather", "oplet_builtin_ops.ops.gather_nd", "oplet_builtin_ops.control.hashtables",
+    "oplet_builtin_ops.ops.hashtable_lookup", "oplet_builtin_ops.ops.lsh_projection",
     "oplet_builtin_ops.ops.stablehlo_pad", "oplet_builtin_ops.ops.tile", "oplet_builtin_ops.control.resources",
     # One string, of a file that is charged by itself.
     "oplet_flex_ops.ops.signal.wav",
@@ -71,7 +71,7 @@ def _about_strings() -> dict[str, set[str]]:
         module: _names(path)
         for package in packages
         for module, path in _modules(package).items()
-        if {"ops", "control"} & {*module.split(".")}
+        if {"ops", "control", "elementwise", "shaping"} & {*module.split(".")}
     }
     return {module: names for module, names in found.items() if "STRING" in names or "elementwise" in names}
 

@@ -8,6 +8,7 @@ import pytest
 from tests.places import ROOT
 
 from oplet import BuiltinOperator, PluginManager
+from oplet_builtin_ops import FAMILIES, VERSIONS
 from oplet_tools.describing import operators
 
 FACTS = ROOT.parent / "shared" / "facts" / "builtin_ops.csv"
@@ -42,10 +43,13 @@ def test_litert_s_default_custom_ops_are_there(name: str) -> None:
     assert PluginManager().resolver().find_op(name, 1) is not None
 
 
-def test_every_kernel_lives_in_the_module_that_is_named_like_its_operator() -> None:
-    for entry in PluginManager(load=[PACKAGE]).resolver().entries():
-        if entry.provenance.distribution == PACKAGE and isinstance(entry.op, BuiltinOperator):
-            assert entry.target == f"oplet_builtin_ops.ops.{entry.op.name.lower()}:REGISTRATION"
+def test_every_kernel_lives_in_the_module_that_is_named_like_its_operator_or_in_that_of_its_family() -> None:
+    homes = {op: f"oplet_builtin_ops.{module}:{op}" for module, ops in FAMILIES.items() for op in ops.split()}
+    entries = PluginManager(load=[PACKAGE]).resolver().entries()
+    targets = {entry.op.name: entry.target for entry in entries if isinstance(entry.op, BuiltinOperator)}
+    assert targets == {op: homes.get(op, f"oplet_builtin_ops.ops.{op.lower()}:REGISTRATION") for op in VERSIONS}
+    own = {path.stem for path in (ROOT / "plugins" / "builtin_ops" / "src" / "oplet_builtin_ops" / "ops").glob("[!_]*.py")}
+    assert own == {op.lower() for op in VERSIONS.keys() - homes.keys()}
 
 
 def test_the_page_about_operators_is_not_stale(capsys: pytest.CaptureFixture[str]) -> None:

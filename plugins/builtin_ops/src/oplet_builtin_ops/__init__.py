@@ -1,7 +1,8 @@
 """The built-in operators of the .tflite format, in numpy.
 
-Each operator is one module of `oplet_builtin_ops.ops`, named like the operator in lower case, with its `REGISTRATION`. The module
-is imported when a model needs it.
+Each operator is one module of `oplet_builtin_ops.ops`, named like the operator in lower case, with its `REGISTRATION`; those of a
+family stand together in the family's module, each under its own name (`FAMILIES`). A
+module is imported when a model needs it.
 """
 
 from __future__ import annotations
@@ -226,6 +227,47 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "ZEROS_LIKE": (1, 1),
 }
 
+#: The modules that serve several operators each, and these; a registration is named like its operator.
+FAMILIES: dict[str, str] = {
+    "control.branches": "IF STABLEHLO_CASE STABLEHLO_COMPOSITE CALL",
+    "control.hashtables": "HASHTABLE HASHTABLE_IMPORT HASHTABLE_FIND HASHTABLE_SIZE",
+    "control.loops": "WHILE STABLEHLO_WHILE",
+    "control.randoms": "RANDOM_UNIFORM RANDOM_STANDARD_NORMAL",
+    "control.variables": "VAR_HANDLE ASSIGN_VARIABLE READ_VARIABLE",
+    "elementwise.activations": "RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1",
+    "elementwise.additive": "ADD SUB",
+    "elementwise.comparison": "EQUAL NOT_EQUAL GREATER GREATER_EQUAL LESS LESS_EQUAL",
+    "elementwise.complex_parts": "REAL IMAG COMPLEX_ABS",
+    "elementwise.divisions": "FLOOR_DIV FLOOR_MOD",
+    "elementwise.extremum": "MAXIMUM MINIMUM",
+    "elementwise.functions": "ABS CEIL COS EXP FLOOR LOG LOGICAL_NOT NEG ROUND RSQRT SIGN SIN SQRT SQUARE",
+    "elementwise.pairwise": "BITWISE_XOR LOGICAL_AND LOGICAL_OR",
+    "elementwise.selection": "SELECT SELECT_V2",
+    "elementwise.sigmoids": "LOGISTIC TANH",
+    "elementwise.stablehlo_elementwise": (
+        "STABLEHLO_ABS STABLEHLO_ADD STABLEHLO_AND STABLEHLO_CBRT STABLEHLO_COSINE STABLEHLO_DIVIDE "
+        "STABLEHLO_EXPONENTIAL STABLEHLO_FLOOR STABLEHLO_LOG STABLEHLO_LOGISTIC STABLEHLO_MAXIMUM "
+        "STABLEHLO_MINIMUM STABLEHLO_MULTIPLY STABLEHLO_NEGATE STABLEHLO_OR STABLEHLO_POWER STABLEHLO_REMAINDER "
+        "STABLEHLO_RSQRT STABLEHLO_SHIFT_LEFT STABLEHLO_SUBTRACT STABLEHLO_TANH"
+    ),
+    "layers.pooling": "AVERAGE_POOL_2D MAX_POOL_2D L2_POOL_2D",
+    "recurrent.rnn": "RNN UNIDIRECTIONAL_SEQUENCE_RNN",
+    "shaping.arg_min_max": "ARG_MAX ARG_MIN",
+    "shaping.batch_blocks": "BATCH_TO_SPACE_ND SPACE_TO_BATCH_ND",
+    "shaping.channel_blocks": "DEPTH_TO_SPACE SPACE_TO_DEPTH",
+    "shaping.diagonals": "MATRIX_DIAG MATRIX_SET_DIAG",
+    "shaping.packing": "PACK UNPACK",
+    "shaping.padding": "PAD PADV2",
+    "shaping.reduction": "REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN",
+    "shaping.segments": "SEGMENT_SUM UNSORTED_SEGMENT_SUM UNSORTED_SEGMENT_PROD UNSORTED_SEGMENT_MAX UNSORTED_SEGMENT_MIN",
+    "shaping.shape_constants": "SHAPE RANK",
+    "shaping.stablehlo_shapes": (
+        "STABLEHLO_BROADCAST_IN_DIM STABLEHLO_CONCATENATE STABLEHLO_DYNAMIC_SLICE STABLEHLO_DYNAMIC_UPDATE_SLICE "
+        "STABLEHLO_IOTA STABLEHLO_RESHAPE STABLEHLO_SLICE STABLEHLO_TRANSPOSE"
+    ),
+    "suppression.non_max": "NON_MAX_SUPPRESSION_V4 NON_MAX_SUPPRESSION_V5",
+}
+
 #: The custom operators of LiteRT's own resolver, and the modules of `oplet_builtin_ops.ops.custom` that serve them.
 CUSTOM: dict[str, str] = {
     "AudioSpectrogram": "audio_spectrogram",
@@ -248,8 +290,9 @@ def register_ops(resolver: MutableOpResolver) -> None:
     """Register the built-in, custom and composite operators (`VERSIONS`, `CUSTOM`, `COMPOSITES`) lazily: a module is imported at
     its operator's first use.
     """
+    homes = {op: f"{module}:{op}" for module, ops in FAMILIES.items() for op in ops.split()}
     for op, (first, last) in VERSIONS.items():
-        resolver.add_builtin(op, f"{__name__}.ops.{op.lower()}:REGISTRATION", first, last)
+        resolver.add_builtin(op, f"{__name__}.{homes.get(op) or f'ops.{op.lower()}:REGISTRATION'}", first, last)
     for name, module in CUSTOM.items():
         resolver.add_custom(name, f"{__name__}.ops.custom.{module}:REGISTRATION")
     for name, module in COMPOSITES.items():

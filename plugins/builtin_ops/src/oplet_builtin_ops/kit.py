@@ -1,7 +1,7 @@
 """What is public for packages of compiled kernels: what the numpy kernels' `prepare` computes, readable from outside.
 
 A compiled kernel takes the place of a numpy one whose `prepare`, or the checks of it, runs first, as in `oplet_compiled_ops`.
-Three things of this package are public for that: the `REGISTRATION` of each module of `oplet_builtin_ops.ops`, `oplet_builtin_ops.VERSIONS`,
+Three things of this package are public for that: the registrations of operators (`oplet_builtin_ops.ops`, `oplet_builtin_ops.FAMILIES`), `oplet_builtin_ops.VERSIONS`,
 and the names below, of modules that the numpy kernels of their operators import anyway. All else may change with any version.
 
     module                        names  what they are

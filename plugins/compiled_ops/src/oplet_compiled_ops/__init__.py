@@ -1,7 +1,7 @@
 """Compiled kernels for hot operators; each replaces the numpy kernel for the nodes that it supports.
 
-Each operator is one module of `oplet_compiled_ops.ops`, named like the operator in lower case, with its `REGISTRATION`. The module
-is imported when a model needs it.
+Each operator is one module of `oplet_compiled_ops.ops`, named like the operator in lower case, with its `REGISTRATION`; those of a
+family stand in one module, each under its own name (`FAMILIES`). A module is imported when a model needs it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,23 @@ OPERATORS = (
     "STRIDED_SLICE SUB SUM TANH TOPK_V2 TRANSPOSE TRANSPOSE_CONV UNIDIRECTIONAL_SEQUENCE_LSTM UNIDIRECTIONAL_SEQUENCE_RNN"
 )
 
+#: The modules of `oplet_compiled_ops.ops` that serve several operators each, and these; a registration is named like its operator.
+FAMILIES: dict[str, str] = {
+    "comparisons": "EQUAL NOT_EQUAL GREATER GREATER_EQUAL LESS LESS_EQUAL",
+    "divisions": "FLOOR_DIV FLOOR_MOD",
+    "extrema": "MAXIMUM MINIMUM",
+    "functions": "ABS CEIL COS EXP FLOOR LOG LOGICAL_NOT NEG ROUND RSQRT SIGN SIN SQRT SQUARE",
+    "logic": "BITWISE_XOR LOGICAL_AND LOGICAL_OR",
+    "pooling": "AVERAGE_POOL_2D MAX_POOL_2D",
+    "reductions": "REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN",
+    "relus": "RELU RELU6 RELU_0_TO_1 RELU_N1_TO_1",
+    "rnns": "RNN UNIDIRECTIONAL_SEQUENCE_RNN",
+    "selections": "SELECT SELECT_V2",
+    "sigmoids": "LOGISTIC TANH",
+    "sums": "ADD SUB",
+    "suppression": "NON_MAX_SUPPRESSION_V4 NON_MAX_SUPPRESSION_V5",
+}
+
 #: The custom operators that have a compiled kernel: its module, and the first and last version that it serves.
 CUSTOM = {"TFLite_Detection_PostProcess": ("tflite_detection_post_process", 1, 1)}
 #: The composites that have a compiled kernel, and its module.
@@ -54,8 +71,9 @@ VERSIONS: dict[str, tuple[int, int]] = {name: BUILTIN_VERSIONS[name] for name in
 @hookimpl
 def register_ops(resolver: MutableOpResolver) -> None:
     """Register the compiled kernels as "module:NAME", so that each module is imported at its operator's first use."""
+    homes = {name: f"{module}:{name}" for module, names in FAMILIES.items() for name in names.split()}
     for name, (first, last) in VERSIONS.items():
-        resolver.add_builtin(name, f"oplet_compiled_ops.ops.{name.lower()}:REGISTRATION", first, last)
+        resolver.add_builtin(name, f"oplet_compiled_ops.ops.{homes.get(name) or f'{name.lower()}:REGISTRATION'}", first, last)
     for operators in (CUSTOM, *(theirs for package, theirs in ELSEWHERE.items() if _is_installed(package))):
         for name, (module, first, last) in operators.items():
             resolver.add_custom(name, f"oplet_compiled_ops.ops.custom.{module}:REGISTRATION", first, last)

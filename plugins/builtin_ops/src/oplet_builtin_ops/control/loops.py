@@ -1,4 +1,4 @@
-"""Loops: run a body subgraph as long as a condition subgraph returns true.
+"""WHILE and STABLEHLO_WHILE: run a body subgraph as long as a condition subgraph returns true.
 
 Shapes: tflite/kernels/while.cc. The loop variables are copied from the body's outputs to its inputs all at once, as an input may be
 passed on as another output.
@@ -12,12 +12,12 @@ from itertools import repeat
 
 import numpy as np
 
-from oplet import Callee, Context, Node, Tensor, TensorType, ensure
+from oplet import Callee, Context, Node, Registration, Tensor, TensorType, ensure
 from oplet.errors import LimitError
 from oplet.kernels.arrays import Array, Copies
+from oplet.schema.options import WhileOptions
+from oplet.schema.stablehlo_options import StablehloWhileOptions
 from oplet_builtin_ops.control.calls import copies, prepare_callee, set_inputs
-
-__all__ = ["bind_loop", "prepare_loop"]
 
 
 class _Loop:
@@ -209,3 +209,21 @@ class _Growing:
             if callee.reads(position) and target is not value:
                 np.copyto(target, value)
         callee.bind()()
+
+
+def _prepare_while(context: Context, node: Node) -> None:
+    options = node.options(WhileOptions)
+    prepare_loop(context, node, options.cond_subgraph_index, options.body_subgraph_index)
+
+
+def _prepare_stablehlo_while(context: Context, node: Node) -> None:
+    options = node.options(StablehloWhileOptions)
+    prepare_loop(context, node, options.cond_subgraph_index, options.body_subgraph_index)
+
+
+WHILE = Registration(
+    prepare=_prepare_while,
+    bind=bind_loop,
+    differences="loop variables may swap places, of which LiteRT overwrites one, and nested loops may share a condition subgraph",
+)
+STABLEHLO_WHILE = Registration(prepare=_prepare_stablehlo_while, bind=bind_loop, differences="LiteRT has no kernel of it")

@@ -1,4 +1,4 @@
-"""Nodes that draw random numbers: their seeds, output shapes and generators.
+"""RANDOM_UNIFORM (in [0, 1)) and RANDOM_STANDARD_NORMAL, and shared parts of nodes that draw random numbers: seeds, shapes, generators.
 
 A node's stream restarts when the node is prepared or its subgraph is called, and otherwise continues from invoke to invoke, as in
 tflite/kernels/random_ops.cc. Without seeds it starts at a position from the operating system's entropy.
@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
 
-from oplet import Context, Node, Tensor, TensorType, checkpoint, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, TensorType, checkpoint, ensure, ensure_type
 from oplet.kernels.arrays import Array
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands
 from oplet.schema.options import RandomOptions
-from oplet_builtin_ops.control.philox import Draw, PhiloxRandom, Words
+from oplet_builtin_ops.control.philox import Draw, PhiloxRandom, Words, normal_floats, uniform_floats
 
-__all__ = ["SHAPES", "Stream", "bind_random", "prepare_random"]
+__all__ = ["Stream"]
 
 #: The types of a tensor that has the shape of the numbers to draw.
 SHAPES = (TensorType.INT32,)
@@ -116,3 +117,7 @@ def bind_random(context: Context, node: Node, convert: Callable[[Words], NDArray
             part[...] = convert(generator.words(-(-part.size // 4)))[: part.size]
 
     return run
+
+
+RANDOM_UNIFORM = Registration(prepare=prepare_random, bind=partial(bind_random, convert=uniform_floats), types=SHAPES)
+RANDOM_STANDARD_NORMAL = Registration(prepare=prepare_random, bind=partial(bind_random, convert=normal_floats), types=SHAPES)

@@ -1,4 +1,4 @@
-"""Shared parts of activation ops: checks, clamps, and look-up tables for quantized types.
+"""RELU and the other clamps, and shared parts of activation ops: checks, and look-up tables for quantized types.
 
 Numerics: tflite/kernels/activations.cc
 """
@@ -19,6 +19,7 @@ from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.arithmetic.lookup import LookupRule, lookup, lookup_table
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,3 +118,9 @@ def clamp_registration(low: float, high: float, *quantized: TensorType) -> Regis
         return run
 
     return Registration(prepare=prepare, bind=bind, pure=True, types=types)
+
+
+RELU = takes_halves(clamp_registration(0.0, math.inf, TensorType.INT8, TensorType.UINT8, TensorType.INT16))
+RELU6 = takes_halves(clamp_registration(0.0, 6.0, TensorType.INT8, TensorType.UINT8, TensorType.INT16))
+RELU_0_TO_1 = clamp_registration(0.0, 1.0, TensorType.INT8, TensorType.UINT8)
+RELU_N1_TO_1 = takes_halves(clamp_registration(-1.0, 1.0, TensorType.INT8, TensorType.UINT8))

@@ -24,13 +24,12 @@ from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import AddOptions, SubOptions
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, power_of_two_exponent, rescaler, rounding_shift
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
 from oplet_builtin_ops.elementwise.pair_scaling import Share, SumScaling
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = ["additive_registration"]
 
 EIGHT_BITS = (TensorType.INT8, TensorType.UINT8)
 
@@ -232,3 +231,20 @@ def _bind_powers_of_two(ufunc: np.ufunc, node: Node, plan: _PowersOfTwo) -> Thun
         output[...] = total
 
     return run
+
+
+ADD = additive_registration(
+    np.add,
+    AddOptions,
+    plain=(TensorType.FLOAT32, TensorType.FLOAT16, TensorType.INT32, TensorType.INT64),
+    plain_int16=True,
+)
+SUB = takes_halves(
+    additive_registration(
+        np.subtract,
+        SubOptions,
+        plain=(TensorType.FLOAT32, TensorType.INT32, TensorType.INT64),
+        plain_int16=False,
+        fine_output=True,
+    )
+)

@@ -1,4 +1,4 @@
-"""Shared parts of the six comparisons: plain numbers, strings, and quantized values, which are rescaled first.
+"""The six comparisons: of plain numbers, strings, and quantized values, which are rescaled first.
 
 Numerics: tflite/kernels/comparisons.cc, internal/reference/comparisons.h
 """
@@ -129,3 +129,17 @@ def _bind_scaled(node: Node, position: int, scaled: NDArray[np.int32]) -> Thunk:
     tensor = node.inputs[position]
     table = node.cached(("scaled", position, tensor.type), (), lambda: scaled_values(tensor).astype(np.int32))
     return lookup(table, tensor.data, scaled)
+
+
+EQUAL = comparison_registration(np.equal, TensorType.BOOL, TensorType.STRING, scaled_int16=True)
+NOT_EQUAL = comparison_registration(
+    np.not_equal,
+    TensorType.BOOL,
+    TensorType.STRING,
+    scaled_int16=True,
+    differences="compares plain INT16, where LiteRT writes nothing",
+)
+GREATER = comparison_registration(np.greater)
+GREATER_EQUAL = comparison_registration(np.greater_equal)
+LESS = comparison_registration(np.less)
+LESS_EQUAL = comparison_registration(np.less_equal)

@@ -1,4 +1,4 @@
-"""Shared parts of REAL, IMAG and COMPLEX_ABS: from complex to real numbers of the same precision.
+"""REAL, IMAG and COMPLEX_ABS: from complex to real numbers of the same precision.
 
 Numerics: tflite/kernels/complex_support.cc
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from oplet import Context, Node, Registration, TensorType, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.elementwise.elementwise import Elementwise
-
-__all__ = ["complex_part_registration"]
 
 _PARTS: Final = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: TensorType.FLOAT64}
 
@@ -32,3 +32,8 @@ def complex_part_registration(compute: Elementwise) -> Registration:
         return lambda: compute(source, output)
 
     return Registration(prepare=prepare, bind=bind, pure=True, types=tuple(_PARTS))
+
+
+REAL = complex_part_registration(lambda source, output: np.copyto(output, source.real))
+IMAG = complex_part_registration(lambda source, output: np.copyto(output, source.imag))
+COMPLEX_ABS = complex_part_registration(np.abs)

@@ -1,4 +1,4 @@
-"""Shared parts of MAXIMUM and MINIMUM. If the first value is NaN, the result is the second.
+"""MAXIMUM and MINIMUM of two tensors, element by element. If the first value is NaN, the result is the second.
 
 Numerics: tflite/kernels/maximum_minimum.cc
 """
@@ -11,8 +11,6 @@ from oplet import Context, Node, Registration, Tensor, TensorType
 from oplet.kernels.arrays import Array, Thunk
 from oplet_builtin_ops.elementwise.binary_arithmetic import long_rows
 from oplet_builtin_ops.elementwise.pairwise import prepare_pairwise
-
-__all__ = ["extremum_registration"]
 
 FLOATS = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
 INTEGERS = (TensorType.INT8, TensorType.UINT8, TensorType.INT16, TensorType.INT32, TensorType.INT64)
@@ -59,3 +57,7 @@ def _has_nan(values: Array) -> bool:
         flat = values.reshape(-1)
         return bool(np.isnan(flat.dot(flat)))
     return bool(np.isnan(values).any())
+
+
+MAXIMUM = extremum_registration(np.maximum, np.fmax, np.greater)
+MINIMUM = extremum_registration(np.minimum, np.fmin, np.less)

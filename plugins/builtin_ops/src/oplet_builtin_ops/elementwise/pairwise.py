@@ -1,6 +1,6 @@
-"""Shared parts of binary elementwise ops that broadcast and have no fused activation.
+"""BITWISE_XOR, LOGICAL_AND and LOGICAL_OR, and shared parts of binary elementwise ops that broadcast and have no fused activation.
 
-Numerics: tflite/kernels/internal/reference/binary_function.h
+Numerics: tflite/kernels/bitwise_xor.cc, logical.cc, internal/reference/binary_function.h
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from oplet.kernels.operands import ensure_operands
 from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.elementwise.binary_arithmetic import bind_elementwise, long_rows
+from oplet_builtin_ops.types import INTEGERS
 
-__all__ = ["bind_steps", "ensure_no_zeros", "pairwise_registration", "prepare_pairwise", "refuse_zero"]
+__all__ = ["bind_steps", "ensure_no_zeros", "prepare_pairwise", "refuse_zero"]
 
 
 def prepare_pairwise(
@@ -79,3 +80,8 @@ def ensure_no_zeros(divisors: Tensor, run: Thunk, zero: int = 0) -> Thunk:
 def refuse_zero(divisors: Tensor, zero: int = 0) -> None:
     """Raise the error for a zero divisor; `zero` is the stored value that means 0."""
     ensure(False, f"Division by 0: {divisors} holds {zero}.")
+
+
+BITWISE_XOR = pairwise_registration(np.bitwise_xor, *INTEGERS)
+LOGICAL_AND = pairwise_registration(np.logical_and, TensorType.BOOL)
+LOGICAL_OR = pairwise_registration(np.logical_or, TensorType.BOOL)

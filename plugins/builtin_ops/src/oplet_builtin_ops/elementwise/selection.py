@@ -1,22 +1,24 @@
-"""Shared parts of SELECT and SELECT_V2."""
+"""SELECT: x where the condition is true, else y; a condition of one dimension selects slices. SELECT_V2: all three broadcast.
+
+Numerics: tflite/kernels/select.cc
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.types import NUMBERS
 
-__all__ = ["bind_selection", "keeps_declared_shape", "prepare_selection"]
-
 _MASKS: Final = {1: TensorType.INT8, 2: TensorType.INT16, 4: TensorType.INT32, 8: TensorType.INT64}
 
 
-def prepare_selection(context: Context, node: Node) -> tuple[Tensor, Tensor, Tensor]:
+def _prepare(context: Context, node: Node) -> tuple[Tensor, Tensor, Tensor]:
     """Check the three inputs, set the output's type, and return the condition and the two choices."""
     ensure_operands(node, 3)
     condition, x, y = node.inputs
@@ -29,12 +31,12 @@ def prepare_selection(context: Context, node: Node) -> tuple[Tensor, Tensor, Ten
     return condition, x, y
 
 
-def keeps_declared_shape(node: Node) -> bool:
+def _keeps_declared_shape(node: Node) -> bool:
     """Return whether all tensors have exactly one element, in which case the output keeps the rank that the model declares."""
     return all(tensor.size == 1 for tensor in (*node.inputs, node.outputs[0]))
 
 
-def bind_selection(node: Node, *, slices: bool = False) -> Thunk:
+def _bind(context: Context, node: Node, *, slices: bool = False) -> Thunk:
     """Return the function that runs SELECT or SELECT_V2 on the shapes that `prepare` checked.
 
     It computes y ^ ((x ^ y) & mask), as copying by a mask takes ten times as long.
@@ -52,7 +54,7 @@ def bind_selection(node: Node, *, slices: bool = False) -> Thunk:
         return np.asarray(-(condition != 0).astype(words))  # any byte but 0 is true in a file
 
     mask = node.temporaries[0].data if arrives else node.cached(("mask", words), [node.inputs[0]], arrange, shared=True)
-    if keeps_declared_shape(node):
+    if _keeps_declared_shape(node):
         x, y, bits = (array.reshape(output.shape) for array in (x, y, mask))
     elif slices and condition.ndim == 1:
         bits = mask.reshape(condition.shape + (1,) * (x.ndim - 1))
@@ -67,3 +69,41 @@ def bind_selection(node: Node, *, slices: bool = False) -> Thunk:
         np.bitwise_xor(output, y, output)
 
     return run
+
+
+def _prepare_select(context: Context, node: Node) -> None:
+    condition, x, y = _prepare(context, node)
+    output = node.outputs[0]
+    if _keeps_declared_shape(node):
+        context.resize_tensor(output, output.shape)
+        return
+    ensure(x.shape == y.shape, f"{x} and {y} must have the same shape.")
+    ensure(
+        condition.shape in (x.shape, (), x.shape[:1]),
+        f"{condition} must be a scalar, have the shape of {x}, or be a vector of its first dimension.",
+    )
+    context.resize_tensor(output, x.shape)
+
+
+def _prepare_select_v2(context: Context, node: Node) -> None:
+    tensors = _prepare(context, node)
+    output = node.outputs[0]
+    if _keeps_declared_shape(node):
+        context.resize_tensor(output, output.shape)
+        return
+    rank = max(tensor.ndim for tensor in tensors)
+    alike = len({tensor.shape for tensor in tensors}) == 1
+    ensure(rank <= 8 or alike, f"the inputs have up to {rank} dimensions; SELECT_V2 broadcasts 8.")
+    padded = [(1,) * (rank - tensor.ndim) + tensor.shape for tensor in tensors]
+    shape: list[int] = []
+    for dims in zip(*padded):
+        wanted = {dim for dim in dims if dim != 1} or {1}
+        if len(wanted) != 1:
+            given = "{}, {} and {}".format(*(list(tensor.shape) for tensor in tensors))
+            ensure(False, f"Given shapes, {given}, are not broadcastable: {', '.join(map(str, tensors))}.")
+        shape += wanted
+    context.resize_tensor(output, shape)
+
+
+SELECT = Registration(prepare=_prepare_select, bind=partial(_bind, slices=True), pure=True, types=NUMBERS)
+SELECT_V2 = Registration(prepare=_prepare_select_v2, bind=_bind, pure=True, types=NUMBERS)

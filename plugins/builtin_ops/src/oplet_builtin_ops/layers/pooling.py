@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oplet import Context, Node, TensorType, charge, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet.kernels.activations import activation_range, float_activation_range
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.axes import along
@@ -24,12 +24,13 @@ from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.windows import Axis, window_axis, windows_in
 from oplet.schema.enums import Padding
 from oplet.schema.options import Pool2DOptions
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers import MANY_TAPS
 
 if TYPE_CHECKING:
     from oplet_builtin_ops.layers.program import Call
 
-__all__ = ["TYPES", "bind_average", "bind_l2", "bind_max", "prepare_average", "prepare_l2", "prepare_max"]
+__all__ = ["TYPES"]
 
 #: Bytes of the number of a window's taps, as an integer and as a float.
 _COUNT_BYTES = 16
@@ -247,3 +248,8 @@ def bind_l2(context: Context, node: Node) -> Thunk:
     square: list[Call] = [(np.square, (source, squares))]
     finish: list[Call] = [(np.divide, (output, counts, output)), (np.sqrt, (output, output)), *_clamp(node, output)]
     return run_program(lambda: chain(square, _passes(np.add, 0, node, rows, columns, output, squares), finish))
+
+
+AVERAGE_POOL_2D = takes_halves(Registration(prepare=prepare_average, bind=bind_average, pure=True, types=TYPES))
+MAX_POOL_2D = takes_halves(Registration(prepare=prepare_max, bind=bind_max, pure=True, types=TYPES))
+L2_POOL_2D = Registration(prepare=prepare_l2, bind=bind_l2, pure=True, types=(TensorType.FLOAT32,))

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from oplet import Context, Node, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int, resolve_axis
 from oplet.kernels.operands import ensure_operands
@@ -20,7 +20,7 @@ from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import ArgMaxOptions, ArgMinOptions
 from oplet_builtin_ops.layers.program import Call, run_program
 
-__all__ = ["TYPES", "bind_arg_max", "bind_arg_min", "prepare_arg"]
+__all__ = ["TYPES"]
 
 #: A function that finds the position of the extreme value of each line along an axis.
 Search = Callable[[Array, int], Array]
@@ -46,7 +46,7 @@ def _shapes(node: Node) -> list[Shape]:
     return [source.shape[:axis] + source.shape[axis + 1 :]]
 
 
-def prepare_arg(context: Context, node: Node, options: type[ArgMaxOptions] | type[ArgMinOptions]) -> None:
+def _prepare(context: Context, node: Node, options: type[ArgMaxOptions] | type[ArgMinOptions]) -> None:
     """Check an ARG_MAX or ARG_MIN node; set its output shape if the axis is constant."""
     ensure_operands(node, 2)
     source, axis = node.inputs
@@ -72,12 +72,12 @@ def prepare_arg(context: Context, node: Node, options: type[ArgMaxOptions] | typ
             context.add_temporary(node, shape, _KEYS[source.type])
 
 
-def bind_arg_max(context: Context, node: Node) -> Thunk:
+def _bind_max(context: Context, node: Node) -> Thunk:
     """Return the function that runs ARG_MAX."""
     return defer_or_run(context, node, _shapes, lambda node: _bind(node, np.argmax, np.maximum, -np.inf), node.inputs[1:])
 
 
-def bind_arg_min(context: Context, node: Node) -> Thunk:
+def _bind_min(context: Context, node: Node) -> Thunk:
     """Return the function that runs ARG_MIN."""
     return defer_or_run(context, node, _shapes, lambda node: _bind(node, np.argmin, np.minimum, np.inf), node.inputs[1:])
 
@@ -168,3 +168,7 @@ def _ignoring_nan(source: Array, search: Search, worst: float, axis: int) -> Arr
     found = search(masked, axis)
     # If nothing is better than the value in place of NaN, the first number counts; if all are NaN, the first of all.
     return np.where(_picked(masked, found, axis) == worst, np.argmax(~np.isnan(source), axis), found)
+
+
+ARG_MAX = Registration(prepare=partial(_prepare, options=ArgMaxOptions), bind=_bind_max, pure=True, types=TYPES)
+ARG_MIN = Registration(prepare=partial(_prepare, options=ArgMinOptions), bind=_bind_min, pure=True, types=TYPES)

@@ -12,16 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Copies, Shape, Thunk, copier
 from oplet.kernels.axes import along, read_ints
-from oplet.kernels.operands import ensure_operands, ensure_plain, ensure_same_type
+from oplet.kernels.operands import PLAIN_TYPES, ensure_operands, ensure_plain, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.layers.program import Call, places, run_program
 from oplet_builtin_ops.operands import ensure_same_quantization
-
-__all__ = ["bind_batch_to_space", "bind_space_to_batch", "prepare_batch_to_space", "prepare_space_to_batch"]
 
 _QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 #: The most positions within blocks that are copied one after the other, as long as there are no more of them than blocks.
@@ -180,3 +178,13 @@ def _copies(size: int, pairs: Callable[[], Iterator[tuple[Array, Array]]]) -> Th
 def _padding(output: Tensor) -> int:
     # LiteRT writes the zero point byte by byte, which is correct for one-byte types, and for zero.
     return output.zero_point if output.dtype.itemsize == 1 else 0
+
+
+BATCH_TO_SPACE_ND = Registration(prepare=prepare_batch_to_space, bind=bind_batch_to_space, pure=True, types=PLAIN_TYPES)
+SPACE_TO_BATCH_ND = Registration(
+    prepare=prepare_space_to_batch,
+    bind=bind_space_to_batch,
+    pure=True,
+    types=PLAIN_TYPES,
+    differences="refuses negative paddings",
+)

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Shape, Thunk, copies
 from oplet.kernels.axes import along
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet_builtin_ops.operands import ensure_same_quantization
-
-__all__ = ["bind_pad", "prepare_pad"]
 
 _PADDING_TYPES = (TensorType.INT32, TensorType.INT64, TensorType.INT8, TensorType.INT16, TensorType.BOOL)
 _QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
@@ -94,3 +92,7 @@ def _bind(node: Node) -> Thunk:
         inside = inside[along(axis, slice(before, end))]
 
     return copies([*((slab, np.broadcast_to(filling, slab.shape)) for slab in border), (inside, source)])
+
+
+PAD = Registration(prepare=prepare_pad, bind=bind_pad, pure=True, types=PADDED_TYPES)
+PADV2 = PAD

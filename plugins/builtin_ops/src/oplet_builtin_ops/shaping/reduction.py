@@ -1,4 +1,4 @@
-"""Shared parts of reductions: axes, output shape, sums, reductions by one ufunc.
+"""REDUCE_ALL, _ANY, _MAX and _MIN, and shared parts of reductions: axes, output shape, sums, reductions by one ufunc.
 
 Numerics: tflite/kernels/reduce.cc
 """
@@ -18,6 +18,7 @@ from oplet.kernels.axes import read_ints, resolve_axes
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import ReducerOptions
+from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.operands import ensure_same_quantization
 
 __all__ = [
@@ -31,7 +32,6 @@ __all__ = [
     "lowest",
     "prepare_reduction",
     "reduced_axes",
-    "reduction_by_ufunc",
     "summing",
 ]
 
@@ -131,3 +131,10 @@ def reduction_by_ufunc(combine: np.ufunc, of_nothing: Callable[[np.dtype[Any]], 
         return bind_reduction(context, node, lambda node: bind_by_ufunc(node, combine, of_nothing))
 
     return Registration(prepare=prepare, bind=bind, pure=True, types=types)
+
+
+REDUCE_ALL = reduction_by_ufunc(np.logical_and, lambda dtype: True, TensorType.BOOL)
+REDUCE_ANY = reduction_by_ufunc(np.logical_or, lambda dtype: False, TensorType.BOOL)
+# fmax and fmin, as LiteRT's comparisons ignore NaN.
+REDUCE_MAX = takes_halves(reduction_by_ufunc(np.fmax, lowest, *NUMBERS_AND_BOOL))
+REDUCE_MIN = takes_halves(reduction_by_ufunc(np.fmin, highest, *NUMBERS_AND_BOOL))

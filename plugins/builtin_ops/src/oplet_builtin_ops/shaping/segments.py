@@ -16,11 +16,12 @@ from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
+from oplet_builtin_ops.shaping.reduction import highest, lowest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Groups", "combined", "grouped", "segment_reduction", "unsorted_segment_reduction"]
+__all__ = ["combined", "grouped"]
 
 #: The value of a segment without rows, from the type of the rows.
 Initial = Callable[["np.dtype[np.generic]"], float]
@@ -154,3 +155,11 @@ def _bind(node: Node, combine: np.ufunc, initial: Initial) -> Thunk:
         segments[groups.ids] = combine(combined(combine, rows, groups), start)
 
     return run
+
+
+SEGMENT_SUM = segment_reduction()
+UNSORTED_SEGMENT_SUM = unsorted_segment_reduction(np.add, lambda dtype: 0)
+UNSORTED_SEGMENT_PROD = unsorted_segment_reduction(np.multiply, lambda dtype: 1)
+# fmax and fmin, as LiteRT's comparisons ignore NaN.
+UNSORTED_SEGMENT_MAX = unsorted_segment_reduction(np.fmax, lowest)
+UNSORTED_SEGMENT_MIN = unsorted_segment_reduction(np.fmin, highest)

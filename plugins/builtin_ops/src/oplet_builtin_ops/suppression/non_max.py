@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, TensorType, charge, checkpoint, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, checkpoint, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.axes import read_int
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.suppression.boxes import Boxes, choose_in_order
 from oplet_builtin_ops.suppression.priority_queue import PriorityQueue
 
-__all__ = ["TYPES", "bind_suppression", "prepare_suppression"]
+__all__ = ["TYPES"]
 
 TYPES = (TensorType.FLOAT32,)
 
@@ -300,3 +300,7 @@ def _choose_softly(leaders: Leaders, limit: int, most_overlap: float, threshold:
         return choose(_Distinct(leaders))
     except _Tied:
         return choose(leaders.queue())
+
+
+NON_MAX_SUPPRESSION_V4 = Registration(prepare=prepare_suppression, bind=bind_suppression, pure=True, types=TYPES)
+NON_MAX_SUPPRESSION_V5 = NON_MAX_SUPPRESSION_V4

@@ -1,3 +1,3 @@
-"""Overridden operators, one module each, named like the operator. A module plans nodes with kernels from the other packages, and
-defines `REGISTRATION`.
+"""Overridden operators, one module each, named like the operator, with its `REGISTRATION`; those of a family share one
+(`oplet_compiled_ops.FAMILIES`). A module plans nodes with kernels from the other packages.
 """

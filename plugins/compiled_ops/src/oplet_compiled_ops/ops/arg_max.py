@@ -6,7 +6,7 @@ from typing import Final
 
 from oplet import Context, Node, NodeLimits, decline
 from oplet.kernels.axes import read_int, resolve_axis
-from oplet_builtin_ops.ops.arg_max import REGISTRATION as BUILTIN
+from oplet_builtin_ops.shaping.arg_min_max import ARG_MAX as BUILTIN
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.shaping.searching import ARG_MAX, VALUES, plan_search
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each

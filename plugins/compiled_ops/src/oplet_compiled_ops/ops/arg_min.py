@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oplet import Context, Node, NodeLimits, decline
-from oplet_builtin_ops.ops.arg_min import REGISTRATION as BUILTIN
+from oplet_builtin_ops.shaping.arg_min_max import ARG_MIN as BUILTIN
 from oplet_compiled_ops.overriding import Bind, override
 from oplet_compiled_ops.shaping.searching import VALUES, plan_search
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, TensorType, decline
-from oplet_builtin_ops.ops.pad import REGISTRATION as BUILTIN
+from oplet_builtin_ops.shaping.padding import PAD as BUILTIN
 from oplet_compiled_ops.overriding import Bind, Thunk, needs_threads, override
 
 

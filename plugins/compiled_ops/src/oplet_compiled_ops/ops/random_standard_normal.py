@@ -4,7 +4,7 @@ last bits.
 
 from __future__ import annotations
 
-from oplet_builtin_ops.ops.random_standard_normal import REGISTRATION as BUILTIN
+from oplet_builtin_ops.control.randoms import RANDOM_STANDARD_NORMAL as BUILTIN
 from oplet_compiled_ops.elementwise.random_words import drawing_registration
 
 REGISTRATION = drawing_registration(BUILTIN)

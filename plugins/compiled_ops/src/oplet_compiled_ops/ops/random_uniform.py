@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet import Context, Node, NodeLimits, checkpoint
-from oplet_builtin_ops.ops.random_uniform import REGISTRATION as BUILTIN
+from oplet_builtin_ops.control.randoms import RANDOM_UNIFORM as BUILTIN
 from oplet_compiled_ops.elementwise.random_words import UNIFORM
 from oplet_compiled_ops.library.memory import flat
 from oplet_compiled_ops.overriding import Bind, Thunk, override

@@ -54,6 +54,8 @@ _NUMPY_UNARY = _words(
     abs absolute arctan ceil cos exp expm1 floor log log1p log2 negative rint round sign sin sqrt square tanh trunc
     """
 )
+#: What the names of functions end in that build a registration, and do nothing else.
+_BUILDERS = ("registration", "takes_halves")
 #: Methods that do not change their object.
 _METHODS = _words(
     """
@@ -158,7 +160,7 @@ class Purity:
             return False
         if not module and last in _BUILTINS and last not in self._local:
             return True
-        if name in _FUNCTIONS or module in HARMLESS_MODULES:
+        if name in _FUNCTIONS or module in HARMLESS_MODULES or name.endswith(_BUILDERS):
             return True
         if module == "numpy":
             return last in _NUMPY or (last in _NUMPY_UNARY and len(node.args) == 1)

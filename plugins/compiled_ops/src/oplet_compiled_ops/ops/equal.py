@@ -1,8 +1,0 @@
-"""EQUAL, compiled: float32, integers and quantized numbers."""
-
-from __future__ import annotations
-
-from oplet_builtin_ops.ops.equal import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise.plain.comparisons import EQUAL, comparison_registration
-
-REGISTRATION = comparison_registration(BUILTIN, EQUAL)

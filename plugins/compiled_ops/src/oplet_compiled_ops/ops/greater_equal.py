@@ -1,8 +1,0 @@
-"""GREATER_EQUAL, compiled: float32, integers and quantized numbers."""
-
-from __future__ import annotations
-
-from oplet_builtin_ops.ops.greater_equal import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise.plain.comparisons import GREATER_EQUAL, comparison_registration
-
-REGISTRATION = comparison_registration(BUILTIN, GREATER_EQUAL)

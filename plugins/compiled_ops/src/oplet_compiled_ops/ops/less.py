@@ -1,8 +1,0 @@
-"""LESS, compiled: float32, integers and quantized numbers."""
-
-from __future__ import annotations
-
-from oplet_builtin_ops.ops.less import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise.plain.comparisons import LESS, comparison_registration
-
-REGISTRATION = comparison_registration(BUILTIN, LESS)

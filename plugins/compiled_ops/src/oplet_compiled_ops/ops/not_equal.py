@@ -1,8 +1,0 @@
-"""NOT_EQUAL, compiled: float32, integers and quantized numbers."""
-
-from __future__ import annotations
-
-from oplet_builtin_ops.ops.not_equal import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise.plain.comparisons import NOT_EQUAL, comparison_registration
-
-REGISTRATION = comparison_registration(BUILTIN, NOT_EQUAL)

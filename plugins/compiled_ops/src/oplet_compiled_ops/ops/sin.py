@@ -1,9 +1,0 @@
-"""SIN, compiled: small float32 tensors."""
-
-from __future__ import annotations
-
-from oplet_builtin_ops.ops.sin import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise.maps.one_operand import FEW, map_registration
-from oplet_compiled_ops.elementwise.maps.plain_maps import FLOATS, map_kernels
-
-REGISTRATION = map_registration(BUILTIN, map_kernels("sin", FLOATS), most=FEW)
