@@ -95,8 +95,6 @@ class _InThread:
                 lent, self._lent = self._lent, None
                 if lent is not None:
                     lent.close()
-            if not isinstance(error, Exception):
-                raise
             group.failure = error
         group.seconds = time.monotonic() - began
 
@@ -124,7 +122,7 @@ class _InProcess:
         began = time.monotonic()
         try:
             group.batch, group.outcomes = self._process.run(group.first, group.items)
-        except Exception as error:
+        except BaseException as error:
             group.failure = error
         group.seconds = time.monotonic() - began
 

@@ -129,7 +129,7 @@ def _mapped(predictor: RunsItems, iterable: Iterable[Any], settings: MapSettings
         closing(make_workers(predictor, settings.workers, settings.processes)) as workers,
         progress_of(settings.progress, total) as progress,
     ):
-        reader = _Reader(iterable)
+        reader = _Reader(map(predictor._own_item, iterable))
         groups = _in_order(reader, workers) if settings.ordered else _as_done(reader, workers)
         for group in groups:
             yield from _results(group, settings, progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
@@ -182,7 +183,8 @@ class Predictor:
     ) -> Generator[Any, None, None]:
         """Run the model on each item of an iterable, and yield the results in the same order.
 
-        Items are read in the thread that takes the results, a few ahead of the workers, so that an endless generator needs bounded memory.
+        Items are read in the thread that takes the results, a few ahead of the workers, so that an endless generator needs bounded memory, and
+        copied then, so that it may fill one array anew for each item.
         Closing the iterator (`close()`, the end of its life, an exception such as KeyboardInterrupt) stops the workers before the next node.
 
         Args:
@@ -219,6 +221,14 @@ class Predictor:
 
     def _batch_size(self, lent: Lent) -> int:
         return self._pool.plan(lent).size
+
+    @staticmethod
+    def _own_item(item: Any) -> Any:
+        """Return a copy of an item, which later changes of its arrays do not reach; the item itself where it cannot be copied."""
+        try:
+            return copy.deepcopy(item)
+        except Exception:
+            return item
 
     def _run_items(self, lent: Lent, first: int, items: Sequence[Any], stopped: Callable[[], bool]) -> list[Outcome]:
         """Run items (one row each), and return for each its result, or the error that it ended with.
