@@ -208,7 +208,7 @@ class Predictor:
             OpletError: from the iterator: an item cannot be run; the message begins with the item's number.
         """
         settings = MapSettings.checked(workers, processes, ordered, errors, progress)
-        return map_items(self, iterable, settings)
+        return map_items(self, iterable, settings, _copied)
 
     def _ensure_picklable(self) -> None:
         self._arguments.ensure_picklable()
@@ -221,14 +221,6 @@ class Predictor:
 
     def _batch_size(self, lent: Lent) -> int:
         return self._pool.plan(lent).size
-
-    @staticmethod
-    def _own_item(item: Any) -> Any:
-        """Return a copy of an item, which later changes of its arrays do not reach; the item itself where it cannot be copied."""
-        try:
-            return copy.deepcopy(item)
-        except Exception:
-            return item
 
     def _run_items(self, lent: Lent, first: int, items: Sequence[Any], stopped: Callable[[], bool]) -> list[Outcome]:
         """Run items (one row each), and return for each its result, or the error that it ended with.
@@ -318,6 +310,14 @@ class Predictor:
 
     def __repr__(self) -> str:
         return f"<Predictor of {self._arguments.name}>"
+
+
+def _copied(item: Any) -> Any:
+    """Return a copy of an item, which later changes of its arrays do not reach; the item itself where it cannot be copied."""
+    try:
+        return copy.deepcopy(item)
+    except Exception:
+        return item
 
 
 def _pool_of(arguments: Arguments) -> Pool:

@@ -107,8 +107,7 @@ _WIDE = 2000
 
 
 class Printer:
-    """Prints on standard output. Texts are printed literally, without markup, with control characters escaped, and without the middle of those
-    of more than 8,000 characters.
+    """Prints on standard output: texts without markup, control characters escaped, the middle of more than 8,000 characters left out.
 
     Args:
         wide: whether tables have all their columns and lines are not wrapped, however wide the terminal is; if the output is no terminal,

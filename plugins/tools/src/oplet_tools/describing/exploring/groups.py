@@ -168,8 +168,8 @@ def _bundle(tree: _Tree, order: Mapping[int, int], live: Sequence[int], ops: Map
         _bundle(group, order, live, ops)
     if tree.width <= _WIDEST:
         return
-    items: list[tuple[int, int, object]] = []  # last place, number, a node or a group's key
-    items += [(order[node], 0, node) for node in tree.nodes]
+    # last place, number, a node or a group's key
+    items: list[tuple[int, int, object]] = [(order[node], 0, node) for node in tree.nodes]
     items += [(max(order[node] for node in group.all_nodes()), 1, key) for key, group in tree.groups.items()]
     items.sort(key=lambda item: item[:2])
     bundles: dict[object, _Tree] = {}

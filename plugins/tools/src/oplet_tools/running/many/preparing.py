@@ -94,10 +94,6 @@ class RowRunner:
     def _ensure_picklable(self) -> None:
         self._predictor._ensure_picklable()
 
-    @staticmethod
-    def _own_item(item: Any) -> Any:
-        return item  # a row's values are read in its worker
-
     def _run_items(self, lent: Lent, first: int, items: Sequence[Any], stopped: Callable[[], bool]) -> list[Outcome]:
         details = input_details(lent)
         outcomes: list[Outcome] = [None] * len(items)
