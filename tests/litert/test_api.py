@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +108,17 @@ def test_a_mistake_raises_the_same_class_and_says_what_litert_says(mistake: str)
     assert isinstance(ours, type(theirs))
     if "subgraph.cc" not in str(theirs):  # a line of C++ tells nobody anything
         assert str(theirs).strip() in str(ours)
+
+
+@pytest.mark.parametrize("name", ["digits_float32.tflite", "none.tflite", ""])
+def test_a_path_of_bytes_is_opened_or_refused_as_the_same_path_of_text(name: str) -> None:
+    ends = []
+    for cls in (Interpreter, LiteRT):
+        for path in (os.fspath(EXAMPLES / "digits" / name), os.fsencode(EXAMPLES / "digits" / name)):
+            try:
+                ends.append(cls(path).get_input_details()[0]["name"])
+            except ValueError as error:
+                ends.append(str(error) if cls is Interpreter else "refused")
+    text, binary, theirs, also = ends
+    assert text == binary
+    assert theirs == also == (text if name.startswith("digits") else "refused")

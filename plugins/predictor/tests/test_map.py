@@ -119,6 +119,36 @@ def test_an_endless_generator_is_read_a_few_items_ahead(workers: int, processes:
 
 
 @WORKERS
+def test_an_iterable_may_fill_one_array_anew_for_each_item(workers: int, processes: bool) -> None:
+    number = np.zeros(1, np.int32)
+
+    def refilled() -> Iterator[Any]:
+        for each in range(100):
+            number[:] = each % 20
+            yield {"a": number} if each % 2 else number
+
+    name = next(iter(Predictor(PICK).inputs))
+    items = ({name: item["a"]} if isinstance(item, dict) else item for item in refilled())
+    assert picked(Predictor(PICK).map(items, workers, processes=processes)) == [each % 20 for each in range(100)]
+
+
+@WORKERS
+def test_what_an_item_raises_ends_no_worker_in_silence(workers: int, processes: bool) -> None:
+    class Odd(dict[str, Any]):
+        def items(self) -> Any:
+            raise SystemExit("odd")
+
+        def __deepcopy__(self, memo: Any) -> Any:
+            return self
+
+        def __reduce__(self) -> Any:
+            raise SystemExit("odd")
+
+    with pytest.raises(SystemExit, match="odd"):
+        list(Predictor(PICK).map([np.int32(1), Odd(), np.int32(2)], workers, processes=processes))
+
+
+@WORKERS
 def test_an_error_names_its_item_and_comes_in_its_place(workers: int, processes: bool) -> None:
     numbers = [*range(7), 99, *range(7)]
     results = Predictor(PICK).map(map(np.int32, numbers), workers, processes=processes)

@@ -69,6 +69,13 @@ def test_the_path_in_a_name_ends_before_its_last_part():
     assert path_of("Identity") == ()
 
 
+def test_folders_within_folders_without_end_are_grouped_to_a_depth() -> None:
+    paths = {node: path_of("/".join(f"l{depth}" for depth in range(node + 2))) for node in range(2000)}
+    groups = group_nodes(paths, [1] * 2000, dict.fromkeys(paths, "NEG"))
+    assert sorted(node for group in groups for node in group.nodes) == list(range(2000))
+    assert len(max(paths.values(), key=len)) == 32
+
+
 def test_a_node_that_only_prepares_a_constant_is_folded(write):
     [subgraph] = explore_model(write(deep_model(30))).subgraphs
     assert {node.op for node in subgraph.nodes if node.folded} == {"DEQUANTIZE"}

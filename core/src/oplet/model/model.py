@@ -93,7 +93,7 @@ class Model:
             LimitError: there is not enough memory to read the file.
         """
         mapped = map_file(path, use_mmap=use_mmap)
-        model = cls._of(mapped.view, f"'{path}'", os.fspath(path), mapped.shared_values, verified)
+        model = cls._of(mapped.view, f"'{os.fsdecode(path)}'", os.fsdecode(path), mapped.shared_values, verified)
         model._mapped, model._use_mmap = mapped, use_mmap
         return model
 

@@ -146,7 +146,7 @@ def map_file(path: str | os.PathLike[str], *, use_mmap: bool = True, follow: boo
         ModelError: the file cannot be opened, is empty, is not a regular file, or changes while it is read.
         LimitError: there is not enough memory.
     """
-    file_path = os.fspath(path)
+    file_path = os.fsdecode(path)
     try:
         descriptor = open_regular(file_path, follow=follow)
         try:

@@ -155,7 +155,7 @@ class PluginManager:
         from oplet.plugins.advice import no_opener
         from oplet.plugins.merged_resolver import PluginOps
 
-        path = os.fspath(path)
+        path = os.fsdecode(path)
         with self._lock:
             asked = [(p, p.open_op_library(path, operators)) for p in self._found if p.state != "blocked"]
             found = [(plugin, opened) for plugin, opened in asked if opened is not None]
@@ -184,7 +184,7 @@ class PluginManager:
             OpletError: the file is damaged, or a plugin fails.
         """
         with self._lock:
-            asked = (plugin.open_bundle(os.fspath(path)) for plugin in self._found if plugin.state != "blocked")
+            asked = (plugin.open_bundle(os.fsdecode(path)) for plugin in self._found if plugin.state != "blocked")
             return next((found for found in asked if found is not None), None)
 
     @property

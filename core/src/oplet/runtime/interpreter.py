@@ -161,7 +161,7 @@ class Interpreter(Variables, Descriptions):
         session.default_delegates = default_delegates
         session.release_dynamic_tensors = release_dynamic_tensors
         session.checks = checks
-        session.checkpoint_folder = None if checkpoint_folder is None else os.fspath(checkpoint_folder)
+        session.checkpoint_folder = None if checkpoint_folder is None else os.fsdecode(checkpoint_folder)
         session.force_delegate_profiling = experimental_force_delegate_node_profiling
         if not is_restored:
             session.resolver  # noqa: B018  # plugins that fail say so when an interpreter is made

@@ -157,11 +157,9 @@ def batch_argument(batch: object) -> int | bool | None:
     Raises:
         TensorError: `batch` is none of these (a ValueError).
     """
-    if batch is None or batch is True:
-        return batch
     if batch is False:
         return 1
-    if isinstance(batch, int) and batch > 0:
+    if batch is None or (isinstance(batch, int) and batch > 0):
         return batch
     raise TensorError(
         f"batch is {batch!r}; give the largest batch as a whole number, True to have it chosen, False for single rows."

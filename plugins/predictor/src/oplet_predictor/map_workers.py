@@ -91,12 +91,9 @@ class _InThread:
             group.batch = self._predictor._batch_size(self._lent)
             group.outcomes = self._predictor._run_items(self._lent, group.first, group.items, self._stopped.is_set)
         except BaseException as error:
-            if not isinstance(error, OpletError):  # nobody knows what it left behind
-                lent, self._lent = self._lent, None
-                if lent is not None:
-                    lent.close()
-            if not isinstance(error, Exception):
-                raise
+            if not isinstance(error, OpletError) and (lent := self._lent) is not None:  # nobody knows what it left behind
+                self._lent = None
+                lent.close()
             group.failure = error
         group.seconds = time.monotonic() - began
 
@@ -124,7 +121,7 @@ class _InProcess:
         began = time.monotonic()
         try:
             group.batch, group.outcomes = self._process.run(group.first, group.items)
-        except Exception as error:
+        except BaseException as error:
             group.failure = error
         group.seconds = time.monotonic() - began
 
@@ -132,9 +129,7 @@ class _InProcess:
         """End the child process, and so cancel the run that another thread is waiting for."""
         self._process.stop()
 
-    def end(self) -> None:
-        """End the child process."""
-        self._process.stop()
+    end = stop
 
 
 class _Here:

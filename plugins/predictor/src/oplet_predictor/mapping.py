@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sized
@@ -109,8 +108,10 @@ class MapSettings:
         return cls(workers, bool(processes), bool(ordered), errors, progress or False)
 
 
-def map_items(predictor: RunsItems, iterable: Iterable[Any], settings: MapSettings) -> Generator[Any, None, None]:
-    """Return the iterator for `Predictor.map`; workers start when its first result is asked for.
+def map_items(
+    predictor: RunsItems, iterable: Iterable[Any], settings: MapSettings, taken: Callable[[Any], Any] = lambda item: item
+) -> Generator[Any, None, None]:
+    """Return the iterator for `Predictor.map`, of each item as `taken` gives it; workers start when its first result is asked for.
 
     Raises:
         PluginError: the Predictor cannot be sent to processes.
@@ -120,16 +121,18 @@ def map_items(predictor: RunsItems, iterable: Iterable[Any], settings: MapSettin
         predictor._ensure_picklable()
     if not isinstance(iterable, Iterable) and not hasattr(iterable, "__getitem__"):
         raise TensorError(f"map takes an iterable of items, which {type(iterable).__name__} is not.")
-    return _mapped(predictor, iterable, settings)
+    return _mapped(predictor, iterable, settings, taken)
 
 
-def _mapped(predictor: RunsItems, iterable: Iterable[Any], settings: MapSettings) -> Generator[Any, None, None]:
+def _mapped(
+    predictor: RunsItems, iterable: Iterable[Any], settings: MapSettings, taken: Callable[[Any], Any]
+) -> Generator[Any, None, None]:
     total = len(iterable) if isinstance(iterable, Sized) else None
     with (
         closing(make_workers(predictor, settings.workers, settings.processes)) as workers,
         progress_of(settings.progress, total) as progress,
     ):
-        reader = _Reader(iterable)
+        reader = _Reader(map(taken, iterable))
         groups = _in_order(reader, workers) if settings.ordered else _as_done(reader, workers)
         for group in groups:
             yield from _results(group, settings, progress)
@@ -157,7 +160,7 @@ class _Reader:
 
     def __init__(self, iterable: Iterable[Any]) -> None:
         self._source = iter(iterable)
-        self._numbers = itertools.count()
+        self._read = 0
         self._size = 1
         self.ended = False
         self.failure: Exception | None = None
@@ -165,7 +168,6 @@ class _Reader:
     def read(self) -> Group | None:
         """Read the next group; None at the end."""
         items: list[Any] = []
-        first = 0
         began = time.monotonic()
         while len(items) < self._size and (not items or time.monotonic() - began < _SECONDS):
             try:
@@ -176,9 +178,8 @@ class _Reader:
             except Exception as error:
                 self.ended, self.failure = True, error
                 break
-            number = next(self._numbers)
-            first = first if len(items) > 1 else number
-        return Group(first, items) if items else None
+        self._read += len(items)
+        return Group(self._read - len(items), items) if items else None
 
     def learn(self, group: Group) -> None:
         """Adapt the size of the next groups to the time that running this group took."""
@@ -192,8 +193,7 @@ def _in_order(reader: _Reader, workers: Workers) -> Iterator[Group]:
     waiting: deque[Group] = deque()
     while True:
         while not reader.ended and len(waiting) < workers.capacity and not (waiting and waiting[0].done):
-            group = reader.read()
-            if group is not None:
+            if (group := reader.read()) is not None:
                 waiting.append(group)
                 workers.submit(group)
             while (done := workers.poll()) is not None:
@@ -209,8 +209,7 @@ def _as_done(reader: _Reader, workers: Workers) -> Iterator[Group]:
     under_way = 0
     while True:
         while not reader.ended and under_way < workers.capacity:
-            group = reader.read()
-            if group is None:
+            if (group := reader.read()) is None:
                 break
             under_way += 1
             workers.submit(group)

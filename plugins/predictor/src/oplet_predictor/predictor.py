@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
@@ -182,7 +183,8 @@ class Predictor:
     ) -> Generator[Any, None, None]:
         """Run the model on each item of an iterable, and yield the results in the same order.
 
-        Items are read in the thread that takes the results, a few ahead of the workers, so that an endless generator needs bounded memory.
+        Items are read in the thread that takes the results, a few ahead of the workers, so that an endless generator needs bounded memory, and
+        copied then, so that it may fill one array anew for each item.
         Closing the iterator (`close()`, the end of its life, an exception such as KeyboardInterrupt) stops the workers before the next node.
 
         Args:
@@ -206,7 +208,7 @@ class Predictor:
             OpletError: from the iterator: an item cannot be run; the message begins with the item's number.
         """
         settings = MapSettings.checked(workers, processes, ordered, errors, progress)
-        return map_items(self, iterable, settings)
+        return map_items(self, iterable, settings, _copied)
 
     def _ensure_picklable(self) -> None:
         self._arguments.ensure_picklable()
@@ -308,6 +310,14 @@ class Predictor:
 
     def __repr__(self) -> str:
         return f"<Predictor of {self._arguments.name}>"
+
+
+def _copied(item: Any) -> Any:
+    """Return a copy of an item, which later changes of its arrays do not reach; the item itself where it cannot be copied."""
+    try:
+        return copy.deepcopy(item)
+    except Exception:
+        return item
 
 
 def _pool_of(arguments: Arguments) -> Pool:

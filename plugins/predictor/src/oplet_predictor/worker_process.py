@@ -86,8 +86,7 @@ class WorkerProcess:
     def stop(self) -> None:
         """Kill the process, whatever it is doing."""
         self._stopped = True
-        process = self._process
-        if process is None:
+        if (process := self._process) is None:
             return
         process.terminate()
         process.join(_GRACE)
@@ -152,17 +151,13 @@ def _serve(predictor: RunsItems, pipe: Connection, safe: str | None) -> None:
             if lent is None:
                 lent = predictor._take()
             batch = predictor._batch_size(lent)
-            answer = batch, [_portable(each) for each in predictor._run_items(lent, first, items, _never)]
+            answer = batch, [_portable(each) for each in predictor._run_items(lent, first, items, lambda: False)]
         except Exception as error:
             answer = _portable(error)
         try:
             pipe.send(answer)
         except (BrokenPipeError, ConnectionError):
             return
-
-
-def _never() -> bool:
-    return False
 
 
 def _portable(outcome: Outcome) -> Outcome:

@@ -146,6 +146,14 @@ def test_an_optional_column_that_says_nothing_is_left_out_and_others_stay(capsys
     assert capsys.readouterr().out.split()[:3] == ["name", "fix", "error"]
 
 
+def test_a_name_of_megabytes_loses_its_middle_in_lines_and_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    Printer(wide=True).line(f"head{'n' * 1_000_000}tail")
+    Printer(wide=True).table("", ["name"], [[f"head{chr(27) * 1_000_000}tail"]])
+    said = "".join(capsys.readouterr().out.split())
+    assert said.count("head") == said.count("tail") == 2
+    assert len(said) < 20_000
+
+
 def test_the_error_of_a_row_names_the_row_once(capsys: pytest.CaptureFixture[str]) -> None:
     with row_report(False, bar=False) as report:
         report.failed("a.jsonl:1", "'a.jsonl:1' has no value for the input 'x'; it has nothing.")

@@ -315,7 +315,7 @@ class ModelBuilder:
         """
         from oplet.model.save.writing import save
 
-        model = Model(self.settle(), self._source, os.fspath(path), self._unknown, made_of=self._made_of)
+        model = Model(self.settle(), self._source, os.fsdecode(path), self._unknown, made_of=self._made_of)
         save(model, path, constants, self._external.contents)
 
 

@@ -32,7 +32,7 @@ def atomic_write(path: str | os.PathLike[str], *, executable: bool = False, mode
     Raises:
         OSError: the file cannot be written; its `filename` is `path`.
     """
-    target = os.fspath(path)
+    target = os.fsdecode(path)
     if is_special(target):
         with open(os.open(target, os.O_WRONLY | getattr(os, "O_BINARY", 0)), "wb") as file:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # replaced since it was examined
@@ -67,7 +67,7 @@ def check_target(path: str | os.PathLike[str]) -> None:
     Raises:
         OSError: the folder does not exist or is not writeable, or the target is a folder; `filename` is `path`.
     """
-    target = os.fspath(path)
+    target = os.fsdecode(path)
     folder = os.path.dirname(target) or os.curdir
     trouble = 0
     if os.path.isdir(target):

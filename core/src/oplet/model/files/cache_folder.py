@@ -29,7 +29,7 @@ class OwnFolder:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = os.fspath(path)
+        self._path = os.fsdecode(path)
 
     @property
     def path(self) -> str:

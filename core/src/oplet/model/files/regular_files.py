@@ -19,7 +19,7 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     Raises:
         OSError: the file cannot be opened, or is not a regular file; `strerror` gives the reason.
     """
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     try:
         file = open(name, "rb", opener=_without_waiting)  # noqa: SIM115  # the caller closes it
     except ValueError as error:  # a NUL in the name, or characters that the file system cannot encode
@@ -46,7 +46,7 @@ def read_file(path: str | os.PathLike[str], most: int = TEXT_BYTES) -> bytes:
     with open_file(path) as file:
         content = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
     if content is None or len(content) > most:
-        raise OSError(errno.EFBIG, f"it is larger than the {most} bytes that are read of such a file", os.fspath(path))
+        raise OSError(errno.EFBIG, f"it is larger than the {most} bytes that are read of such a file", os.fsdecode(path))
     return content
 
 

@@ -147,11 +147,11 @@ def save(
     if files is None:
         files = {} if model.path is None else {name: _beside(model, name, path) for name in dict.fromkeys(groups)}
     try:
-        missing = missing_files(files, os.fspath(path))
+        missing = missing_files(files, os.fsdecode(path))
     except ValueError as error:
         if isinstance(error, ModelError):
             raise
-        raise ModelError(f"Could not write '{shown(str(path))}': {error}.") from error
+        raise ModelError(f"Could not write '{shown(os.fsdecode(path))}': {error}.") from error
     for target, raw in missing.items():
         try:
             os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -164,7 +164,7 @@ def save(
             for piece in content:
                 file.write(piece)
     except OSError as error:
-        raise ModelError(f"Could not write '{path}': {error.strerror or error}.") from error
+        raise ModelError(f"Could not write '{shown(os.fsdecode(path))}': {error.strerror or error}.") from error
 
 
 def _beside(model: ModelSource, name: str, path: str | os.PathLike[str]) -> memoryview:

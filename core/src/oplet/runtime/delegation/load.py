@@ -29,4 +29,4 @@ def load_delegate(library: str | os.PathLike[str], options: Mapping[str, Any] | 
     """
     from oplet.plugins.manager import default_manager
 
-    return default_manager().registry().find(os.fspath(library)).create(options)
+    return default_manager().registry().find(os.fsdecode(library)).create(options)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from oplet.texts import plain
+from oplet.texts import LONGEST, plain
 
 __all__ = ["Printer", "print_json"]
 
@@ -107,7 +107,7 @@ _WIDE = 2000
 
 
 class Printer:
-    """Prints on standard output. Texts are printed literally, without markup, and with control characters escaped.
+    """Prints on standard output: texts without markup, control characters escaped, the middle of more than 8,000 characters left out.
 
     Args:
         wide: whether tables have all their columns and lines are not wrapped, however wide the terminal is; if the output is no terminal,
@@ -122,7 +122,7 @@ class Printer:
 
     def line(self, text: str = "", style: str = "") -> None:
         """Print a line of text, wrapped between words where it is longer than the terminal is wide."""
-        shown = plain(text)
+        shown = plain(text, LONGEST)
         if not self._wide:
             # Between words alone: a path or a name stays whole.
             shown = textwrap.fill(shown, self._console.width, break_long_words=False, break_on_hyphens=False)
@@ -141,7 +141,7 @@ class Printer:
             self.line()
             self.line(title, "bold")
         parsed = [parse_column(column) for column in columns]
-        texts = [[plain(str(cell)) for cell in row] for row in rows]
+        texts = [[plain(str(cell), LONGEST) for cell in row] for row in rows]
         # A column that narrow terminals may lack, and that says nothing of any row, is left out everywhere.
         told = [
             number

@@ -16,6 +16,8 @@ __all__ = ["group_nodes", "path_of"]
 
 #: Boxes that a graph shows at first, at most; below the fewest, further groups are unfolded.
 _MOST, _FEWEST = 60, 20
+#: Folders of a name that groups are made of, at most: groups lie in each other, and whoever made the model chose the names.
+_DEEPEST = 32
 #: The label of nodes that no delegate claims.
 _STAYS = "stays"
 #: Parts of a path, from the outermost, in which stems are looked for.
@@ -25,13 +27,13 @@ _WIDEST = 36
 
 
 def path_of(name: str) -> tuple[str, ...]:
-    """Return the folders of a tensor's name, without its last part; of fused names, which ";" joins, the first counts.
+    """Return the outermost folders of a tensor's name, at most 32; of fused names, which ";" joins, the first counts.
 
     Examples:
         >>> path_of("net/block_1/conv/Relu6;net/block_1/conv/BiasAdd")
         ('net', 'block_1', 'conv')
     """
-    return tuple(part for part in name.split(";")[0].split("/")[:-1] if part)
+    return tuple(part for part in name.split(";")[0].split("/")[:-1] if part)[:_DEEPEST]
 
 
 @dataclass
@@ -166,8 +168,8 @@ def _bundle(tree: _Tree, order: Mapping[int, int], live: Sequence[int], ops: Map
         _bundle(group, order, live, ops)
     if tree.width <= _WIDEST:
         return
-    items: list[tuple[int, int, object]] = []  # last place, number, a node or a group's key
-    items += [(order[node], 0, node) for node in tree.nodes]
+    # last place, number, a node or a group's key
+    items: list[tuple[int, int, object]] = [(order[node], 0, node) for node in tree.nodes]
     items += [(max(order[node] for node in group.all_nodes()), 1, key) for key, group in tree.groups.items()]
     items.sort(key=lambda item: item[:2])
     bundles: dict[object, _Tree] = {}
