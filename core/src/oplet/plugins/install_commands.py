@@ -147,11 +147,7 @@ def _required(folder: Path, extra: str) -> list[str]:
 
 
 def _installed(package: str) -> bool:
-    try:
-        metadata.distribution(package)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
+    return any(metadata.distributions(name=package))
 
 
 def _quoted(word: str) -> str:

@@ -318,10 +318,11 @@ class Plugin:
         try:
             target = self.entry_point.load()
             first, last = api_range(getattr(target, "OPLET_API", None))
+            self.api = str(first) if first == last else f"{first}-{last}"
             if not first <= API_VERSION <= last:
-                self._refuse_api(first, last)
+                self._refuse_api(first)
                 return
-            hooks = plain_hooks(target)
+            hooks = plain_hooks(target, self._note)
             if hooks is None:
                 hooks = hooks_of_pluggy(target, self.name, self._note)
             tier = getattr(target, "OPLET_TIER", "plugin")
@@ -330,11 +331,9 @@ class Plugin:
         except failures() as error:  # also SystemExit: the module may be a script
             self.fail(_one_line(error))
             return
-        self.api = str(first) if first == last else f"{first}-{last}"
         self.state, self._hooks = "loaded", hooks
 
-    def _refuse_api(self, first: int, last: int) -> None:
-        self.api = str(first) if first == last else f"{first}-{last}"
+    def _refuse_api(self, first: int) -> None:
         if first > API_VERSION:
             from oplet.plugins.install_commands import upgrade_command
 
@@ -370,5 +369,5 @@ def _distribution(entry_point: EntryPoint) -> tuple[str, str]:
 
 def _one_line(error: BaseException) -> str:
     name, text = type(error).__name__, text_of(error)
-    text = text if len(text) <= 300 else f"{text[:300]}..."
+    text = text.removesuffix(".") if len(text) <= 300 else f"{text[:300]}..."
     return text if isinstance(error, PluginError) or text.startswith(name) else f"{name}: {text}"

@@ -64,16 +64,13 @@ def _split(given: str | Iterable[str], source: str) -> tuple[tuple[str, ...], tu
     Raises:
         PluginError: an item is not a name.
     """
-    wanted: list[str] = []
-    unwanted: list[str] = []
+    wanted, unwanted = list[str](), list[str]()
     for item in given.split(",") if isinstance(given, str) else given:
         if not isinstance(item, str):
             raise PluginError(f"{source} names plugins or distributions; {item!r} is a {type(item).__name__}.")
         head, colon, name = item.partition(":")
-        if colon and head.strip().lower() == "no":
-            unwanted.append(name)
-        else:
-            wanted.append(item)
+        refused = colon and head.strip().lower() == "no"
+        (unwanted if refused else wanted).append(name if refused else item)
     return _names(wanted), _names(unwanted)
 
 

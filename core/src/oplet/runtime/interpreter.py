@@ -22,6 +22,7 @@ from oplet.runtime.execution.session import Session, resolver_of
 from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model
 from oplet.runtime.memory.accounting import USUAL, Limits
 from oplet.runtime.memory.values import Variables, check_strict, set_buffer_handle
+from oplet.runtime.subgraph import index_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -291,7 +292,7 @@ class Interpreter(Variables, Descriptions):
             raise TensorError(
                 f"Cannot resize tensor {input_index} to {tensor_size!r}, which is no shape: {text_of(error)}."
             ) from error
-        tensors = runtime.subgraphs[0].tensors
+        tensors, input_index = runtime.subgraphs[0].tensors, index_of(input_index)
         if not 0 <= input_index < len(tensors):
             raise StateError(f"There is no tensor {input_index} to resize; the model has {len(tensors)} tensors.")
         if strict:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -40,6 +40,7 @@ __all__ = [
     "Subgraph",
     "find_subgraph",
     "find_tensor",
+    "index_of",
     "provide_scratch",
     "stated_signature",
 ]
@@ -382,13 +383,22 @@ def find_subgraph(subgraphs: Sequence[Subgraph], index: int) -> Subgraph:
     return subgraphs[index]
 
 
+def index_of(index: Any) -> int:
+    """Return the index of a tensor as an integer; a TypeError says where it comes from."""
+    try:
+        return index.__index__()  # type: ignore[no-any-return]
+    except (AttributeError, TypeError):
+        raise TypeError(f"'index' of a tensor's details is an integer; this is of type {type(index).__name__}.") from None
+
+
 def find_tensor(subgraphs: Sequence[Subgraph], index: int, subgraph_index: int) -> Tensor:
     """Return the tensor of an index in a subgraph.
 
     Raises:
         TensorError: there is no such tensor; the message is LiteRT's.
+        TypeError: the index is no integer.
     """
-    tensors = find_subgraph(subgraphs, subgraph_index).tensors
+    tensors, index = find_subgraph(subgraphs, subgraph_index).tensors, index_of(index)
     if not 0 <= index < len(tensors):
         raise TensorError(f"Invalid tensor index {index} exceeds max tensor index {len(tensors)}")
     return tensors[index]
