@@ -334,13 +334,10 @@ class Plugin:
         self.state, self._hooks = "loaded", hooks
 
     def _refuse_api(self, first: int) -> None:
-        if first > API_VERSION:
-            from oplet.plugins.install_commands import upgrade_command
+        from oplet.plugins.install_commands import upgrade_command
 
-            fix = f"a newer oplet is needed: {upgrade_command()}"
-        else:
-            fix = "a newer version of the plugin is needed"
-        self.fail(f"it speaks plugin API {self.api} and this oplet speaks {API_VERSION}, so {fix}")
+        newer = f"oplet is needed: {upgrade_command()}" if first > API_VERSION else "version of the plugin is needed"
+        self.fail(f"it speaks plugin API {self.api} and this oplet speaks {API_VERSION}, so a newer {newer}")
 
 
 def note_namesakes(plugins: Iterable[Plugin]) -> None:
