@@ -14,6 +14,7 @@ import numpy as np
 
 from oplet.collector import collecting_rarely
 from oplet.errors import StateError, TensorError, text_of
+from oplet.ops.ensure import index_of
 from oplet.runtime.delegation.applied import AppliedDelegates
 from oplet.runtime.describe.descriptions import Descriptions, only_signature
 from oplet.runtime.execution.loaded_model import LoadedModel, stored_plans_of, verify_once
@@ -22,7 +23,6 @@ from oplet.runtime.execution.session import Session, resolver_of
 from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model
 from oplet.runtime.memory.accounting import USUAL, Limits
 from oplet.runtime.memory.values import Variables, check_strict, set_buffer_handle
-from oplet.runtime.subgraph import index_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

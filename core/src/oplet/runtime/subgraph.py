@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from oplet.errors import TensorError
 from oplet.model.reachability import made_tensors
 from oplet.ops.context import Node
+from oplet.ops.ensure import index_of
 from oplet.ops.node import Thunk
 from oplet.ops.serving.joining import Absorption, Touched, joined
 from oplet.ops.shared_values import Derived
@@ -40,7 +41,6 @@ __all__ = [
     "Subgraph",
     "find_subgraph",
     "find_tensor",
-    "index_of",
     "provide_scratch",
     "stated_signature",
 ]
@@ -381,14 +381,6 @@ def find_subgraph(subgraphs: Sequence[Subgraph], index: int) -> Subgraph:
     if not 0 <= index < len(subgraphs):
         raise TensorError(f"Invalid subgraph index {index} exceeds max subgraph index {len(subgraphs)}")
     return subgraphs[index]
-
-
-def index_of(index: Any) -> int:
-    """Return the index of a tensor as an integer; a TypeError says where it comes from."""
-    try:
-        return index.__index__()  # type: ignore[no-any-return]
-    except (AttributeError, TypeError):
-        raise TypeError(f"'index' of a tensor's details is an integer; this is of type {type(index).__name__}.") from None
 
 
 def find_tensor(subgraphs: Sequence[Subgraph], index: int, subgraph_index: int) -> Tensor:
