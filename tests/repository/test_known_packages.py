@@ -115,7 +115,8 @@ def test_no_message_asks_an_index_for_a_name_that_is_not_ours_there(monkeypatch:
         assert "PyPI" not in known_packages.package_origin(package)
         for options in ({}, {"upgrade": True}, {"version": "1.0"}, {"extra": "cli"}):
             command = install_commands.install_command(package, **options)
-            assert "--no-index --find-links WHEELS" in command, command
+            assert "--constraint WHEELS/constraints.txt" in command, command
+            assert "extra" not in options or "WHEELS/oplet_" in command, "pip gives constrained names no extras"
             assert "WHEELS: the folder that scripts/wheels.sh of oplet's repository makes" in command
     # Of others' packages the project knows nothing.
     assert install_commands.install_command("my-ops", upgrade=True) == "pip install --upgrade my-ops"

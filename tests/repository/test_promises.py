@@ -13,6 +13,7 @@ import pytest
 from scripts.fresh_install import COMMANDS, code_of_readme, verbs_of_readme, walk
 from tests.places import ROOT, name_of
 
+from oplet.plugins import install_commands, known_packages
 from oplet_tools.processes import run_python
 
 PAGES = sorted(
@@ -69,7 +70,9 @@ def test_packages_that_are_told_to_be_installed_by_name_come_with_the_way_from_a
 
 
 @pytest.mark.environment
-def test_every_package_that_is_told_to_be_installed_by_name_is_found_among_the_wheels_of_the_script(tmp_path: Path) -> None:
+def test_every_package_that_is_told_to_be_installed_by_name_is_found_among_the_wheels_of_the_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ran = subprocess.run(
         ["sh", str(ROOT / "scripts" / "wheels.sh"), str(tmp_path / "wheels"), "--no-build-isolation"],
         capture_output=True,
@@ -85,6 +88,15 @@ def test_every_package_that_is_told_to_be_installed_by_name_is_found_among_the_w
     pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", "--no-deps", "--force-reinstall"]
     done = subprocess.run([*pip, "--find-links", str(tmp_path / "wheels"), *wanted], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    # What messages advise where oplet came from there, with what a package requires of others.
+    monkeypatch.setattr(install_commands, "_direct_url", lambda: "")
+    monkeypatch.setattr(known_packages, "NAMES_ARE_OURS", False)
+    for package, extra in (("oplet-tools", ""), ("oplet-tools", "graph"), ("oplet-litert-delegate", "")):
+        command = install_commands.install_command(package, extra).partition(" (WHEELS")[0].removeprefix("pip install ")
+        words = shlex.split(command.replace("WHEELS", str(tmp_path / "wheels")))
+        pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps" if extra else "--quiet"]
+        done = subprocess.run([*pip, *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, command + done.stdout + done.stderr
 
 
 def test_readme_lists_every_package_with_its_folder() -> None:

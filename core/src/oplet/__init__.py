@@ -6,7 +6,7 @@ Examples:
 
 from __future__ import annotations
 
-from oplet.companions import companion, find_companions, is_attribute
+from oplet.companions import KNOWN, companion, find_companions, is_attribute
 
 #: The version of every package of this repository: their `pyproject.toml` read it here when they are built.
 __version__ = "0.1.0"
@@ -86,7 +86,7 @@ def __getattr__(name: str) -> object:
             try:  # a companion of oplet's, as `oplet.ray`
                 return importlib.import_module(f"oplet.{name}")
             except ModuleNotFoundError as error:
-                if error.name != f"oplet.{name}":
+                if error.name not in (f"oplet.{name}", KNOWN.get(name, "").replace("-", "_")):
                     raise
                 if not is_attribute(name):
                     raise AttributeError(f"module 'oplet' has no attribute {name!r} ({error})") from None

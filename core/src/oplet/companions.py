@@ -133,7 +133,10 @@ class _Finder:  # not a MetaPathFinder: importing importlib.abc imports thirty m
             # Every companion may have submodules; on no path they are found by nobody but this finder.
             return ModuleSpec(fullname, cast("Loader", _Forward(found)), is_package=True)
         if name in KNOWN and not module:
-            raise ModuleNotFoundError(f"No module named '{fullname}': {_command(name)} brings it.", name=fullname)
+            # The module that is missing is the package's: of `from oplet import NAME`, Python is silent where it is that name.
+            raise ModuleNotFoundError(
+                f"No module named '{fullname}': {_command(name)} brings it.", name=KNOWN[name].replace("-", "_")
+            )
         return None
 
 

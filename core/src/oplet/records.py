@@ -23,6 +23,10 @@ __all__ = ["Record", "Row"]
 _Self = TypeVar("_Self", bound="Record")
 
 
+def _unknown(given: Any, fields: tuple[str, ...]) -> str:
+    return "".join(f", and there is no {name}" for name in given if name not in fields)
+
+
 class _DataclassFields:
     """What `dataclasses.replace`, `fields` and `asdict` look for, made when they do."""
 
@@ -69,7 +73,7 @@ class Record:
             state.update(self._defaults, **named)
             placed = names[: len(values)]
             if len(values) > len(names) or {*state, *placed} != {*names} or not named.keys().isdisjoint(placed):
-                raise TypeError(f"{type(self).__name__} takes each of {', '.join(names)} once.")
+                raise TypeError(f"{type(self).__name__} takes each of {', '.join(names)} once{_unknown(named, names)}.")
         state.update(zip(names, values))
         self.__post_init__()
 
@@ -134,7 +138,7 @@ if not TYPE_CHECKING:
             if named or len(values) != len(fields):
                 given = {**cls._field_defaults, **dict(zip(fields, values)), **named}
                 if len(values) > len(fields) or given.keys() != {*fields} or not named.keys().isdisjoint(fields[: len(values)]):
-                    raise TypeError(f"{cls.__name__} takes each of {', '.join(fields)} once.")
+                    raise TypeError(f"{cls.__name__} takes each of {', '.join(fields)} once{_unknown(named, fields)}.")
                 values = [given[field] for field in fields]
             return tuple.__new__(cls, values)
 

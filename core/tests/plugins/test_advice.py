@@ -32,6 +32,12 @@ def test_an_op_that_no_known_package_brings(site: Any) -> None:
     )
 
 
+def test_an_op_whose_name_is_written_in_other_letters_is_told_with_its_package(site: Any) -> None:
+    site.add_op("oplet-x", op="sinh")
+    assert site.manager().advice("Sinh").startswith("oplet-x 1.0 brings 'sinh'. No package that brings Sinh is known;")
+    assert "brings" not in site.manager().advice("Sinh2").partition("No package")[0]
+
+
 def test_an_op_served_in_other_versions(site: Any) -> None:
     site.add_op("oplet-x", versions="1, 3")
     assert site.manager().advice("Atan") == (

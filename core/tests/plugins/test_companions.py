@@ -124,6 +124,7 @@ def test_a_class_a_function_or_a_constant_is_a_companion_too_and_the_same_one_by
         ("import oplet; oplet.reconcile_attributes", "AttributeError: module 'oplet' has no attribute 'reconcile_attributes' (No module named 'oplet.reconcile_attributes': pip install oplet-predictor brings it.)"),
         ("from oplet import Interpreter; Interpreter.get_async_signature_runner(None)", "ImportError: cannot import name 'AsyncSignatureRunner' from 'oplet': pip install oplet-predictor brings it."),
         ("import oplet.testing", "ModuleNotFoundError: No module named 'oplet.testing': pip install oplet-testing brings it."),
+        ("from oplet import testing", "ModuleNotFoundError: No module named 'oplet.testing': pip install oplet-testing brings it."),
         ("from oplet.testing import Spec", "ModuleNotFoundError: No module named 'oplet.testing': pip install oplet-testing brings it."),
         ("import oplet.testing.one_op", "ModuleNotFoundError: No module named 'oplet.testing': pip install oplet-testing brings it."),
         ("import oplet.tuning", "ModuleNotFoundError: No module named 'oplet.tuning': pip install oplet-tools brings it."),

@@ -99,6 +99,25 @@ def test_a_failing_plugin_is_reported_once(site: Any, caplog: Any) -> None:
     assert len(caplog.messages) == 1
 
 
+def test_a_function_that_lacks_the_mark_of_hooks_is_reported(site: Any, caplog: Any) -> None:
+    site.add(
+        "oplet-x",
+        source="from oplet import hookimpl\ndef register_ops(resolver): 1 / 0\nregister_work = hookimpl(lambda table: None)\n",
+    )
+    site.add("oplet-y", source="from oplet_x import register_ops\n")
+    infos = site.manager().plugins()
+    assert [note for info in infos for note in info.notes] == [
+        "its function 'register_ops' is no hook before @hookimpl stands above it"
+    ]
+    assert len(caplog.messages) == 1
+
+
+def test_a_reason_ends_with_one_stop(site: Any) -> None:
+    site.add("oplet-x", source="raise ValueError('No.')")
+    assert "is broken: ValueError: No." in site.manager().advice("Frobnicate")
+    assert ".." not in site.manager().advice("Frobnicate")
+
+
 def test_a_hook_that_oplet_does_not_have_is_reported_and_the_plugin_works(site: Any, caplog: Any) -> None:
     site.add_op("oplet-x", name="x", head="@hookimpl\n            def register_opps(resolver): 1 / 0\n")
     manager = site.manager()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -589,6 +590,40 @@ def test_a_missing_or_empty_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.tflite").touch()
     with pytest.raises(ModelError, match="empty"):
         Interpreter(tmp_path / "empty.tflite", plugins=[])
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_what_is_no_path_of_a_model_is_told_with_what_to_do(tmp_path: Path, kind: Any) -> None:
+    for address in ("https://example.com/model.tflite", "gs://bucket/model.tflite"):
+        with pytest.raises(ModelError, match="it is an address: download the file, and give its path"):
+            Interpreter(kind(address), plugins=[])
+    with pytest.raises(ModelError, match="check the path"):
+        Interpreter(kind("C:/model.tflite"), plugins=[])
+    (tmp_path / "saved_model.pb").touch()
+    with pytest.raises(ModelError, match="it is a SavedModel: convert it with TensorFlow's converter"):
+        Interpreter(kind(tmp_path), plugins=[])
+
+
+def test_a_path_of_bytes_is_a_path_and_a_model_s_bytes_are_none(tmp_path: Path) -> None:
+    (tmp_path / "model.tflite").write_bytes(served())
+    Interpreter(os.fsencode(tmp_path / "model.tflite"), plugins=[])
+    with pytest.raises(ModelError, match="these are a model's bytes: give them as model_content"):
+        Interpreter(served(), plugins=[])
+
+
+@pytest.mark.parametrize("index", ["x", {"index": 0}, np.zeros((1, 2)), 0.0, None, [0]], ids=lambda index: type(index).__name__)
+def test_an_index_that_is_no_integer_is_told_by_its_type(index: Any) -> None:
+    interpreter = make(served())
+    for call in (
+        lambda: interpreter.set_tensor(index, np.zeros(1)),
+        lambda: interpreter.get_tensor(index),
+        lambda: interpreter.tensor(index)(),
+        lambda: interpreter.resize_tensor_input(index, [1]),
+    ):
+        with pytest.raises(
+            TypeError, match=f"'index' of a tensor's details is an integer; this is of type {type(index).__name__}"
+        ):
+            call()
 
 
 def test_the_constructor_refuses_what_litert_refuses() -> None:

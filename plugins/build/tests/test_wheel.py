@@ -26,6 +26,7 @@ from oplet.ops.context import EnsureError
 from oplet_build.building.build_wheel import build_wheel
 from oplet_build.building.cutting.dependencies import DependencyClosure
 from oplet_build.building.cutting.import_rewriting import rewrite_imports
+from oplet_build.building.cutting.syntax import source_of
 from oplet_build.building.cutting.tree_shaking import shaken_source
 from oplet_build.building.distributions import Package, find_package
 from oplet_build.building.error import BuildError
@@ -605,3 +606,25 @@ def test_a_third_party_s_plugin_is_cut_with_its_licence_and_data(user: Path, tmp
     install(user, wheel)
     there = run_child([str(user), "-c", TWICE, str(model)], env=isolated())
     assert there.stdout.split() == ["6.0", "8.0"], there.stderr
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        """f"{', '.join(names)} and {names['a']!r:>{width}}, {{braces}}\\n" """,
+        """f"{f'{names["a"]}' if names else ''}%s {width:04d}" """.replace('"a"', "chr(97)"),
+        """f"{'' if width else b'x'!r}'" """,
+        """f"'{width}'" """,
+    ],
+)
+def test_a_build_s_source_is_read_by_the_oldest_python_whichever_made_it(source: str) -> None:
+    """From Python 3.12 on `ast.unparse` has an f-string's quotes in its fields too, which older ones do not read."""
+    given = {"names": {"a": "1"}, "width": 7}
+    text = source_of(ast.parse(source.strip()))
+    assert eval(text, dict(given)) == eval(source.strip(), dict(given))
+    fields = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.FormattedValue)]
+    assert not any(
+        isinstance(each, ast.Constant) and isinstance(each.value, (str, bytes))
+        for field in fields
+        for each in ast.walk(field.value)
+    )

@@ -160,8 +160,19 @@ def map_file(path: str | os.PathLike[str], *, use_mmap: bool = True, follow: boo
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise ModelError(
-            f"Could not open '{shown(file_path)}'. The model allocation is null/empty: {reason}; check the path."
+            f"Could not open '{shown(file_path)}'. The model allocation is null/empty: {reason}; {_remedy(file_path)}."
         ) from error
+
+
+def _remedy(path: str) -> str:
+    """Return what to do about a path that leads to no file; `Path` makes one slash of the two of an address."""
+    if path[4:8] == "TFL3":
+        return "these are a model's bytes: give them as model_content"
+    scheme = path.partition(":/")[0]
+    if 1 < len(scheme) < len(path) and scheme.isalnum():  # a drive has one letter
+        return "it is an address: download the file, and give its path"
+    saved = os.path.exists(f"{path}/saved_model.pb")
+    return "it is a SavedModel: convert it with TensorFlow's converter" if saved else "check the path"
 
 
 def _content(descriptor: int, path: str, use_mmap: bool) -> MappedFile:

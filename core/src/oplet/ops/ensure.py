@@ -1,12 +1,12 @@
 """What a kernel tells the runtime: that it refuses an invalid node (`ensure`), or declines one that it does not support (`decline`), that
-it is still at work and may be stopped (`checkpoint`), and what memory it uses besides tensors (`charge`).
+it is still at work and may be stopped (`checkpoint`), what memory it uses besides tensors (`charge`); which tensor is meant (`index_of`).
 """
 
 from __future__ import annotations
 
 from _thread import _local
 from collections.abc import Callable
-from typing import NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from oplet.errors import PrepareError
 
@@ -22,6 +22,7 @@ __all__ = [
     "ensure",
     "ensure_fits",
     "foresee",
+    "index_of",
     "swap_meter",
 ]
 
@@ -171,3 +172,11 @@ def ensure_fits(condition: object, message: str | Callable[[], str]) -> None:
     """
     if not condition:
         raise UnfitError(message if isinstance(message, str) else message())
+
+
+def index_of(index: Any) -> int:
+    """Return the index of a tensor as an integer; a TypeError says where it comes from."""
+    try:
+        return index.__index__()  # type: ignore[no-any-return]
+    except (AttributeError, TypeError):
+        raise TypeError(f"'index' of a tensor's details is an integer; this is of type {type(index).__name__}.") from None

@@ -130,7 +130,10 @@ def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
     if not package:
         if isinstance(op, str) and (maker := maker_of(op)) is not None:
             return maker.sentence(op)
-        return (
+        close = (
+            f"{p} brings '{e.op}'. " for p in plugins if p.ops for e in p.ops.entries() if str(e.op).lower() == str(op).lower()
+        )
+        return next(close, "") + (
             f"No package that brings {label} is known; register it with MutableOpResolver.add_custom, name a compiled library that has it "
             f"(--custom-op-library, with {NATIVE_OPS}) or write a plugin."
         )

@@ -58,14 +58,18 @@ def _arguments(function: FunctionType) -> tuple[str, ...]:
     return function.__code__.co_varnames[: function.__code__.co_argcount]
 
 
-def plain_hooks(plugin: object) -> dict[str, Callable[..., Any]] | None:
-    """Return a plugin module's hook functions by name; None if it needs pluggy (classes, options) or has errors."""
+def plain_hooks(plugin: object, note: Callable[[str], None]) -> dict[str, Callable[..., Any]] | None:
+    """Return a plugin module's hook functions by name; None if it needs pluggy (classes, options) or has errors. `note` is called with
+    remarks on functions of its own that are named as hooks are and lack the mark.
+    """
     if type(plugin) is not ModuleType:
         return None
     found: dict[str, Callable[..., Any]] = {}
     for name, function in sorted(vars(plugin).items()):
         marks = getattr(function, "oplet_impl", None) if isinstance(function, (FunctionType, MethodType)) else None
         if marks is None:
+            if name in _HOOKS and isinstance(function, FunctionType) and function.__module__ == plugin.__name__:
+                note(f"its function '{name}' is no hook before @hookimpl stands above it")
             continue
         if not isinstance(function, FunctionType) or not isinstance(marks, dict) or any(marks.values()):
             return None

@@ -1,8 +1,9 @@
 """Commands that install packages of this project, for advice in messages.
 
 Packages come from an index, or from the clone of the repository that oplet was installed from. A clone's packages may not be on an index
-yet, so that commands then name the clone's folders. Where oplet came from neither, from a folder of wheels that `scripts/wheels.sh` made, pip is
-to look there alone until the names are the project's on PyPI (`NAMES_ARE_OURS`): elsewhere they may be anybody's.
+yet, so that commands then name the clone's folders. Where oplet came from neither, from a folder of wheels that `scripts/wheels.sh` made, the
+constraints there give pip the project's packages, and an index all others, until the names are the project's on PyPI (`NAMES_ARE_OURS`):
+elsewhere they may be anybody's.
 """
 
 from __future__ import annotations
@@ -43,12 +44,14 @@ def install_command(package: str, extra: str = "", *, upgrade: bool = False, ver
     folders = [] if root is None else _folders(root, package, extra)
     if version and folders and metadata.version(CORE) != version:  # all packages of a clone have one version
         folders = []
+    from_wheels = not folders and known_packages.is_ours(package) and not known_packages.NAMES_ARE_OURS
     wanted = folders or [f"{package}=={version}" if version else package]
+    if from_wheels and extra:  # pip takes extras of a file beside constraints, and none of a name that these give a file to
+        wanted = [f"WHEELS/{package.replace('-', '_')}-{version or metadata.version(CORE)}-py3-none-any.whl"]
     if extra:
         wanted[-1] = f"{wanted[-1]}[{extra}]"
     first = "with the clone up to date, " if upgrade and folders else ""
-    from_wheels = not folders and known_packages.is_ours(package) and not known_packages.NAMES_ARE_OURS
-    source = "--no-index --find-links WHEELS " if from_wheels else ""
+    source = "--constraint WHEELS/constraints.txt " if from_wheels else ""
     return (
         f"{first}pip install {'--upgrade ' if upgrade else ''}{source}{' '.join(map(_quoted, wanted))}{_WHEELS if source else ''}"
     )
@@ -144,11 +147,7 @@ def _required(folder: Path, extra: str) -> list[str]:
 
 
 def _installed(package: str) -> bool:
-    try:
-        metadata.distribution(package)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
+    return any(metadata.distributions(name=package))
 
 
 def _quoted(word: str) -> str:

@@ -318,10 +318,11 @@ class Plugin:
         try:
             target = self.entry_point.load()
             first, last = api_range(getattr(target, "OPLET_API", None))
+            self.api = str(first) if first == last else f"{first}-{last}"
             if not first <= API_VERSION <= last:
-                self._refuse_api(first, last)
+                self._refuse_api(first)
                 return
-            hooks = plain_hooks(target)
+            hooks = plain_hooks(target, self._note)
             if hooks is None:
                 hooks = hooks_of_pluggy(target, self.name, self._note)
             tier = getattr(target, "OPLET_TIER", "plugin")
@@ -330,18 +331,13 @@ class Plugin:
         except failures() as error:  # also SystemExit: the module may be a script
             self.fail(_one_line(error))
             return
-        self.api = str(first) if first == last else f"{first}-{last}"
         self.state, self._hooks = "loaded", hooks
 
-    def _refuse_api(self, first: int, last: int) -> None:
-        self.api = str(first) if first == last else f"{first}-{last}"
-        if first > API_VERSION:
-            from oplet.plugins.install_commands import upgrade_command
+    def _refuse_api(self, first: int) -> None:
+        from oplet.plugins.install_commands import upgrade_command
 
-            fix = f"a newer oplet is needed: {upgrade_command()}"
-        else:
-            fix = "a newer version of the plugin is needed"
-        self.fail(f"it speaks plugin API {self.api} and this oplet speaks {API_VERSION}, so {fix}")
+        newer = f"oplet is needed: {upgrade_command()}" if first > API_VERSION else "version of the plugin is needed"
+        self.fail(f"it speaks plugin API {self.api} and this oplet speaks {API_VERSION}, so a newer {newer}")
 
 
 def note_namesakes(plugins: Iterable[Plugin]) -> None:
@@ -370,5 +366,5 @@ def _distribution(entry_point: EntryPoint) -> tuple[str, str]:
 
 def _one_line(error: BaseException) -> str:
     name, text = type(error).__name__, text_of(error)
-    text = text if len(text) <= 300 else f"{text[:300]}..."
+    text = text.removesuffix(".") if len(text) <= 300 else f"{text[:300]}..."
     return text if isinstance(error, PluginError) or text.startswith(name) else f"{name}: {text}"

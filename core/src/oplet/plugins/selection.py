@@ -7,7 +7,7 @@ A plugin is selected by the name of its entry point or of its distribution; case
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from oplet.errors import PluginError
 from oplet.records import Row
@@ -64,16 +64,13 @@ def _split(given: str | Iterable[str], source: str) -> tuple[tuple[str, ...], tu
     Raises:
         PluginError: an item is not a name.
     """
-    wanted: list[str] = []
-    unwanted: list[str] = []
+    wanted, unwanted = list[str](), list[str]()
     for item in given.split(",") if isinstance(given, str) else given:
         if not isinstance(item, str):
             raise PluginError(f"{source} names plugins or distributions; {item!r} is a {type(item).__name__}.")
         head, colon, name = item.partition(":")
-        if colon and head.strip().lower() == "no":
-            unwanted.append(name)
-        else:
-            wanted.append(item)
+        refused = colon and head.strip().lower() == "no"
+        (unwanted if refused else wanted).append(name if refused else item)
     return _names(wanted), _names(unwanted)
 
 
@@ -136,15 +133,13 @@ class Switches(Row):
             return f"not among those that {self.load_source} allows"
         return ""
 
-    def unknown(self, names: Iterable[str]) -> list[str]:
+    def unknown(self, names: Collection[str]) -> list[str]:
         """Return the names in `load` that are not among `names`, those of the installed plugins."""
-        known = set(names)
-        return [name for name in self.load or () if name not in known]
+        return [name for name in self.load or () if name not in names]
 
-    def needless(self, names: Iterable[str]) -> dict[str, str]:
+    def needless(self, names: Collection[str]) -> dict[str, str]:
         """Return the names in `block` that are not among `names`, those of the installed plugins, each with where it was given."""
-        known = set(names)
-        return {name: source for name, source in self.block.items() if name not in known}
+        return {name: source for name, source in self.block.items() if name not in names}
 
 
 class Preference(Row):

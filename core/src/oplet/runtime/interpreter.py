@@ -14,6 +14,7 @@ import numpy as np
 
 from oplet.collector import collecting_rarely
 from oplet.errors import StateError, TensorError, text_of
+from oplet.ops.ensure import index_of
 from oplet.runtime.delegation.applied import AppliedDelegates
 from oplet.runtime.describe.descriptions import Descriptions, only_signature
 from oplet.runtime.execution.loaded_model import LoadedModel, stored_plans_of, verify_once
@@ -291,7 +292,7 @@ class Interpreter(Variables, Descriptions):
             raise TensorError(
                 f"Cannot resize tensor {input_index} to {tensor_size!r}, which is no shape: {text_of(error)}."
             ) from error
-        tensors = runtime.subgraphs[0].tensors
+        tensors, input_index = runtime.subgraphs[0].tensors, index_of(input_index)
         if not 0 <= input_index < len(tensors):
             raise StateError(f"There is no tensor {input_index} to resize; the model has {len(tensors)} tensors.")
         if strict:

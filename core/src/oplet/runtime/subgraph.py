@@ -15,6 +15,7 @@ import numpy as np
 from oplet.errors import TensorError
 from oplet.model.reachability import made_tensors
 from oplet.ops.context import Node
+from oplet.ops.ensure import index_of
 from oplet.ops.node import Thunk
 from oplet.ops.serving.joining import Absorption, Touched, joined
 from oplet.ops.shared_values import Derived
@@ -387,8 +388,9 @@ def find_tensor(subgraphs: Sequence[Subgraph], index: int, subgraph_index: int) 
 
     Raises:
         TensorError: there is no such tensor; the message is LiteRT's.
+        TypeError: the index is no integer.
     """
-    tensors = find_subgraph(subgraphs, subgraph_index).tensors
+    tensors, index = find_subgraph(subgraphs, subgraph_index).tensors, index_of(index)
     if not 0 <= index < len(tensors):
         raise TensorError(f"Invalid tensor index {index} exceeds max tensor index {len(tensors)}")
     return tensors[index]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.places import ROOT
 
 from oplet import Interpreter, ModelBuilder
 from oplet_tools.behind.import_hooks import INTERCEPTED, intercept_imports
@@ -122,6 +123,10 @@ def test_a_program_without_an_interpreter_and_none_at_all_are_told(oplet, tmp_pa
     ran = oplet("behind", tmp_path / "none.py")
     assert ran.code == 1
     assert "There is no program" in ran.err
+    for words in (("-m", "no_such_module"), (ROOT / "examples/digits/digits_int8.tflite",)):
+        ran = oplet("behind", *words)
+        assert ran.code == 1
+        assert "Traceback" not in ran.err, "a traceback of oplet's own lines"
 
 
 def test_other_names_and_litert_s_privates_are_refused_in_a_sentence(oplet, program):

@@ -233,3 +233,13 @@ def test_running_a_model_imports_no_plugins_command(oplet, site):
     assert oplet("run", EXAMPLES / "atan" / "atan.tflite").code == 0
     assert "greeting" in sys.modules  # asked for its ops
     assert "greeting.cli" not in sys.modules
+
+
+def test_an_interrupt_before_the_command_begins_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("oplet_tools.cli.main._command", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        main(["plugins"])
+    assert ended.value.code == 130

@@ -80,7 +80,7 @@ def answer_of(name: str) -> ModuleType | None:
     try:
         return import_module(companion)
     except ModuleNotFoundError as error:
-        if error.name is None or not companion.startswith(error.name):
+        if error.name not in (companion, "oplet_compiled_model"):
             raise
         return None
 

@@ -1,8 +1,6 @@
 """Launch a program in this process with the import hooks installed, and report what its interpreters ran.
 
-Import hooks in processes that a program starts with multiprocessing, whatever the start method.
-
-Forked processes inherit the hooks. Spawned ones, and those of a fork server, are new Python interpreters that unpickle preparation data first:
+Processes that it forks inherit the hooks. Spawned ones, and those of a fork server, are new Python interpreters that unpickle preparation data first:
 a `HookInstaller` is added to these data, and installs the hooks before the program's main module is imported again.
 """
 

@@ -22,13 +22,20 @@ def main(arguments: Sequence[str] | None = None, program: str = "oplet") -> None
         arguments: the command line without the program's name; by default that of the process.
         program: the program's name in the help.
     """
+    try:
+        _run(sys.argv[1:] if arguments is None else arguments, program)
+    except KeyboardInterrupt:  # before the command began, which ends so itself
+        sys.exit(130)
+
+
+def _run(arguments: Sequence[str], program: str) -> None:
     from oplet_tools.cli.settings import Settings
 
     settings = Settings()
     _log_to_stderr()
     _print_anything()
     try:
-        _command()(list(sys.argv[1:] if arguments is None else arguments), prog_name=program, obj=settings)
+        _command()(list(arguments), prog_name=program, obj=settings)
     except Exception as error:
         if settings.debug:
             raise

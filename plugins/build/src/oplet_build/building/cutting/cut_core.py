@@ -11,7 +11,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import oplet
-from oplet_build.building.cutting.syntax import statement_lists
+from oplet_build.building.cutting.syntax import source_of, statement_lists
 from oplet_build.building.distributions import Package, find_package
 from oplet_build.building.error import BuildError
 
@@ -123,13 +123,13 @@ def cut_core(
     files: dict[str, bytes] = {}
     for module in sorted(kept):
         if module in _TABLES:
-            text = _unparsed(_public(module, cut.tree(module), kept))
+            text = _source(_public(module, cut.tree(module), kept))
         elif module in generated:
             text = strip_source(ast.parse(generated[module]))
         elif module in _LEFT_OUT:
             text = _STUB.format(module=module, distribution=distribution)
         else:
-            text = _unparsed(cut.tree(module))
+            text = _source(cut.tree(module))
         files[cut.path(module)] = f"{text.rstrip()}\n".encode() if text.strip() else b""
         files.update(cut.data(module))
     return {**files, **_flatbuffers(cut.flatbuffers)}
@@ -141,16 +141,9 @@ def core_packages(files: Iterable[str]) -> list[str]:
 
 
 def strip_source(tree: ast.Module) -> str:
-    """Return a module's source without docstrings, comments and type-checking code; imports of flatbuffers are replaced by
-    imports of the copy in `FLATBUFFERS`.
-    """
+    """Return a module's source without docstrings, comments and type-checking code, with the copy of flatbuffers in `FLATBUFFERS`."""
     _strip(tree)
-    return _unparsed(tree)
-
-
-def _unparsed(tree: ast.Module) -> str:
-    _with_flatbuffers_inside(tree)
-    return ast.unparse(tree)
+    return _source(tree)
 
 
 class _Cut:
@@ -255,12 +248,13 @@ def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
     ]
 
 
-def _with_flatbuffers_inside(tree: ast.Module) -> None:
-    """Replace imports of flatbuffers by imports of the copy in `FLATBUFFERS`."""
+def _source(tree: ast.Module) -> str:
+    """Return a module's source, in which imports of flatbuffers are imports of the copy in `FLATBUFFERS`."""
     for _, body in statement_lists(tree):
         for node in body:
             if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "flatbuffers" and not node.level:
                 node.module = FLATBUFFERS + (node.module or "").removeprefix("flatbuffers")
+    return source_of(tree)
 
 
 def _oplet_names(tree: ast.Module) -> Iterator[str]:

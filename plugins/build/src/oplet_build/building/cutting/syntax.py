@@ -1,12 +1,12 @@
-"""Walks through syntax trees and copies of them, which take most of a build's time."""
+"""Walks through syntax trees and copies of them, which take most of a build's time; their source."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["copied", "statement_lists", "syntax_nodes"]
+__all__ = ["copied", "source_of", "statement_lists", "syntax_nodes"]
 
 _Node = TypeVar("_Node", bound=ast.AST)
 
@@ -47,3 +47,30 @@ def copied(node: _Node) -> _Node:
             value = copied(value)
         setattr(new, name, value)
     return new
+
+
+def source_of(tree: ast.Module) -> str:
+    """Return the source of a module in words of the oldest Python that oplet runs on; its tree is changed."""
+    return ast.unparse(_Formatted().visit(tree))
+
+
+class _Formatted(ast.NodeTransformer):
+    """Makes calls of `str.format` of f-strings with texts in their fields, whose quotes `ast.unparse` takes from Python 3.12 on to be free."""
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+        inner = (
+            each for field in syntax_nodes(node) if isinstance(field, ast.FormattedValue) for each in syntax_nodes(field.value)
+        )
+        if not any(isinstance(each, ast.Constant) and isinstance(each.value, (str, bytes)) for each in inner):
+            return node
+        values: list[ast.expr] = []
+        return ast.Call(ast.Attribute(ast.Constant(self._template(node, values)), "format", ast.Load()), values, [])
+
+    def _template(self, node: Any, values: list[ast.expr]) -> str:
+        if isinstance(node, ast.Constant):
+            return str(node.value).replace("{", "{{").replace("}", "}}")
+        if isinstance(node, ast.JoinedStr):
+            return "".join(self._template(part, values) for part in node.values)
+        values.append(self.visit(node.value))
+        conversion = f"!{chr(node.conversion)}" if node.conversion > 0 else ""
+        return f"{{{conversion}{':' + self._template(node.format_spec, values) if node.format_spec else ''}}}"

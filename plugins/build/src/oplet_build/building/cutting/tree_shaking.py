@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
 from oplet_build.building.cutting.statements import SPECIAL_ANNOTATIONS, Module, Statement, imported_module
-from oplet_build.building.cutting.syntax import copied, syntax_nodes
+from oplet_build.building.cutting.syntax import copied, source_of, syntax_nodes
 
 __all__ = ["shaken_source"]
 
@@ -55,7 +55,7 @@ def shaken_source(
     tree = ast.Module([stripper.visit(node) for node in body], [])
     if module.postpones_annotations and any(map(_has_late_annotation, syntax_nodes(tree))):
         tree.body.insert(0, ast.ImportFrom("__future__", [ast.alias("annotations")], 0))
-    text = ast.unparse(tree) + "\n"
+    text = source_of(tree) + "\n"
     # Empty lines between statements are dropped, unless a string of the module has an empty line, which must stay.
     return re.sub(r"\n\n+", "\n", text) if not any("\n\n" in each for each in _texts(tree)) else text
 

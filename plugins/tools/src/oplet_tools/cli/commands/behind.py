@@ -78,4 +78,4 @@ def _tell() -> None:
     ):
         begin = begin.tb_next
     if kind is not None and error is not None:
-        sys.excepthook(kind, error.with_traceback(begin or traceback), begin or traceback)
+        sys.excepthook(kind, error.with_traceback(begin), begin)
