@@ -6,7 +6,7 @@ import contextlib
 import logging
 import zlib
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from anyio import fail_after
@@ -22,12 +22,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette_exporter import PrometheusMiddleware
 
 from oplet.errors import text_of
-from oplet_serve.doors.bounds import Bodies, Bounds, Share
+from oplet_serve.doors.bounds import Bodies, Bounds, Share, written
 from oplet_serve.doors.rest_messages import HEADER, binary_outputs, read_request, written_response
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.refusals import LARGE, LATE, NO_MEMORY, Refusal
 from oplet_serve.values.slices import SMALL, SMALL_FIRST
-from oplet_serve.values.tensors import nbytes_of
 
 __all__ = ["rest_application"]
 
@@ -63,24 +62,37 @@ def rest_application(
     app.add_middleware(
         PrometheusMiddleware, app_name="oplet-serve", prefix="rest_server", skip_paths=["/v2/health/live", "/v2/health/ready"]
     )
-    app.add_middleware(_KnownMethods)
+    app.add_middleware(_Entrance, bodies=bodies)
+    app.router.redirect_slashes = False
     return app
 
 
-class _KnownMethods:
-    """Gives methods that no path takes one name, before there is a metric of each.
+class _Entrance:
+    """Counts the bytes of each request until its response is taken; and changes what others stumble over: methods that no path takes get
+    one name, before there is a metric of each, and the host goes, which may be none.
 
     Args:
         app: what answers.
+        bodies: counts the bytes of all requests in progress.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, bodies: Bodies) -> None:
+        self._app, self._bodies = app, bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] not in _METHODS:
-            scope = {**scope, "method": "OTHER"}
-        await self._app(scope, receive, send)
+        with self._bodies.share() as share:
+            method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+            headers = [each for each in scope["headers"] if each[0] != b"host"]
+            await self._app({**scope, "method": method, "headers": headers, "share": share}, receive, send)
+
+
+class _Large(Response):  # type: ignore[misc, unused-ignore]
+    """A response that is complete once the client has taken it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        await send({"type": "http.response.body"})
 
 
 def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -114,6 +126,8 @@ def _answered(endpoint: Endpoint) -> Endpoint:
             return response
         except MemoryError:
             return _error(text_of(NO_MEMORY), LARGE)
+        except RecursionError:
+            return _error("The request's JSON is nested deeper than that of any tensor.", 400)
         except ClientDisconnect:
             return _error("The client went away.", 400)
         except Exception as error:
@@ -179,12 +193,12 @@ class _Paths:
         most = min(self._bounds.max_request_bytes, model.most_bytes)
         if stated > most:
             raise _too_large(most)
-        with self._bodies.share() as share:
-            body = await self._body(request, share, most)
-            with SMALL_FIRST if len(body) <= SMALL else contextlib.nullcontext():
-                return await self._computed(request, body, model)
+        share = cast(Share, request.scope["share"])
+        body = await self._body(request, share, most)
+        with SMALL_FIRST if len(body) <= SMALL else contextlib.nullcontext():
+            return await self._computed(request, body, model, share)
 
-    async def _computed(self, request: Request, body: bytes, model: Any) -> Response:
+    async def _computed(self, request: Request, body: bytes, model: Any, share: Share) -> Response:
         length = _single(request, HEADER)
         reading = (read_request, body, length, len(model.inputs or ()), len(model.outputs or ()))
         payload = await self._threads.run(*reading, large=True) if len(body) > SMALL else read_request(*reading[1:])
@@ -192,13 +206,12 @@ class _Paths:
         del body
         response = await self._data_plane.infer(payload, *_model_of(request))
         binary = binary_outputs(payload, [output.name for output in response.outputs])
-        if sum(nbytes_of(output.data) for output in response.outputs) > SMALL:
-            text, json_length = await self._threads.run(written_response, response, binary, large=True)
-        else:
-            text, json_length = written_response(response, binary)
+        text, json_length = await written(share, self._threads, response, written_response, binary)
+        share.replace(len(text))
+        kind = _Large if len(text) > SMALL else Response
         if json_length is None:
-            return Response(text, media_type="application/json")
-        return Response(text, headers={HEADER: str(json_length)}, media_type="application/octet-stream")
+            return kind(text, media_type="application/json")
+        return kind(text, headers={HEADER: str(json_length)}, media_type="application/octet-stream")
 
     async def _body(self, request: Request, share: Share, most: int) -> bytes:
         """Read and decompress the request body, of `most` bytes, within the time limit.

@@ -21,20 +21,22 @@ from mlserver.registry import MultiModelRegistry
 from mlserver.types import InferenceResponse, Parameters, RequestInput, RequestOutput
 
 from oplet.errors import OpletError, StateError, text_of
-from oplet_serve.doors.bounds import Bodies, Bounds
+from oplet_serve.doors.bounds import Bodies, Bounds, Share, written
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.doors.wire import check_message, model_of
 from oplet_serve.refusals import LARGE, NO_MEMORY, Refusal, check_count, grpc_status, refusal_of
 from oplet_serve.runtime import ArrayRequest
 from oplet_serve.state.sequences import PARAMETERS
 from oplet_serve.values.slices import SMALL, SMALL_FIRST, portions
-from oplet_serve.values.tensors import MOST_DIMENSIONS, Scalars, as_raw, datatype_is_half, nbytes_of
+from oplet_serve.values.tensors import MOST_DIMENSIONS, Scalars, as_raw, datatype_is_half
 
 __all__ = ["RpcServer"]
 
 _LOGGER = logging.getLogger("mlserver.oplet")
 #: Characters of a message: a status travels in headers, which clients bound to 8 KiB, and a letter may take nine bytes there.
 _LONGEST = 800
+#: Idle times after which a connection takes no more calls, and again as many after which those that it has end.
+_AGE = 10
 
 _FIELDS = {
     "BOOL": "bool_contents",
@@ -104,11 +106,13 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
         return ModelMetadataResponseConverter.from_types(found)
 
     async def ModelInfer(self, request: Any, context: Any) -> Any:
-        return await _answered(context, self._infer(request))
+        return await _answered(context, self._infer(request, self._share(context)))
 
     async def ModelStreamInfer(self, requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
+        share = self._share(context)
         async for request in requests:
-            yield await _answered(context, self._infer(request))
+            yield await _answered(context, self._infer(request, share))
+            share.release()  # the client has taken the response
 
     async def RepositoryIndex(self, request: Any, context: Any) -> Any:
         models = await self._registry.get_models()
@@ -126,13 +130,20 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
     async def RepositoryModelUnload(self, request: Any, context: Any) -> Any:
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, "Clients do not unload models here; restart the server without them.")
 
-    async def _infer(self, data: bytes) -> Any:
-        with self._bodies.share() as share:
-            share.add(len(data))
-            with SMALL_FIRST if len(data) <= SMALL else contextlib.nullcontext():
-                return await self._inferred(data)
+    def _share(self, context: Any) -> Share:
+        """Return a counter of bytes that are gone when the call is over."""
+        share = self._bodies.share()
+        context.add_done_callback(share.release)
+        return share
 
-    async def _inferred(self, data: bytes) -> Any:
+    async def _infer(self, data: bytes, share: Share) -> Any:
+        share.add(len(data))
+        with SMALL_FIRST if len(data) <= SMALL else contextlib.nullcontext():
+            made = await self._inferred(data, share)
+        share.replace(len(made))
+        return made
+
+    async def _inferred(self, data: bytes, share: Share) -> bytes:
         large = len(data) > SMALL
         name, version = await self._threads.run(model_of, data, large=True) if large else ("", "")
         request = None if large else _parsed(data)
@@ -146,9 +157,7 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
         payload, raw = await self._threads.run(read, large=True) if large else read()
         del data, read
         response = await self._data_plane.infer(payload, name, version or None)
-        if sum(nbytes_of(output.data) for output in response.outputs) > SMALL:
-            return await self._threads.run(_written, response, raw, large=True)
-        return _written(response, raw)
+        return await written(share, self._threads, response, _written, raw)
 
 
 def _parsed(data: bytes) -> Any:
@@ -227,7 +236,7 @@ def _contents(tensor: Any, number: int) -> Any:
     return Scalars(values, _DTYPES[field]) if field in _DTYPES else values
 
 
-def _written(response: InferenceResponse, raw: bool) -> Any:
+def _written(response: InferenceResponse, raw: bool) -> bytes:
     """Return a response as a message's bytes."""
     raw = raw or any(datatype_is_half(output.data.dtype) for output in response.outputs)
     made = pb.ModelInferResponse(model_name=response.model_name, model_version=response.model_version or "", id=response.id or "")
@@ -238,7 +247,7 @@ def _written(response: InferenceResponse, raw: bool) -> Any:
         else:
             for portion in portions(output.data.reshape(-1)):
                 getattr(tensor.contents, _FIELDS[output.datatype]).extend(portion.tolist())
-    return made.SerializeToString()
+    return bytes(made.SerializeToString())
 
 
 class _Receiving(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignore]
@@ -290,6 +299,8 @@ class _Receiving(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignor
                 told = f"The call has sent no message for {self._seconds:g} s; a stream is closed then."
                 await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, told)
             try:
+                if parse and len(data) > SMALL:
+                    raise DecodeError
                 request = parse(data) if parse else data
             except DecodeError:
                 await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _NO_MESSAGE)
@@ -331,6 +342,7 @@ class RpcServer:
         Raises:
             StateError: the port cannot be bound.
         """
+        idle = max(1, round(self._bounds.idle_seconds * 1000))
         self._server = grpc.aio.server(
             interceptors=[_Receiving(self._bounds.idle_seconds), PromServerInterceptor(enable_handling_time_histogram=True)],
             options=[
@@ -340,8 +352,11 @@ class RpcServer:
                 # The window of a call is this, and what its message lacks; else it grows to megabytes of what is refused or given up.
                 ("grpc.http2.bdp_probe", 0),
                 ("grpc.http2.lookahead_bytes", 1 << 20),
-                ("grpc.max_connection_idle_ms", round(self._bounds.idle_seconds * 1000)),
-                ("grpc.server_handshake_timeout_ms", round(self._bounds.idle_seconds * 1000)),
+                ("grpc.max_connection_idle_ms", idle),
+                ("grpc.server_handshake_timeout_ms", idle),
+                # Else calls whose responses nobody reads would stay for ever.
+                ("grpc.max_connection_age_ms", _AGE * idle),
+                ("grpc.max_connection_age_grace_ms", _AGE * idle),
             ],
             maximum_concurrent_rpcs=self._bounds.max_connections,
         )

@@ -295,8 +295,8 @@ def weight_of(data: object) -> int:
 
 
 def nbytes_of(array: Array) -> int:
-    """Return the size in bytes of an output, including its strings."""
-    return sum(map(len, array.reshape(-1).tolist())) if array.dtype == object else array.nbytes
+    """Return the size in bytes of an output, including its strings if they are not so many that it is large anyway."""
+    return sum(map(len, array.reshape(-1).tolist())) if array.dtype == object and array.size < SMALL else array.nbytes
 
 
 def as_json(array: Array) -> tuple[Any, bool]:
