@@ -17,7 +17,7 @@ from plugins.serve.tests.models import mirror
 from plugins.serve.tests.serving import message, served
 from tests.children import LONG
 
-from oplet_serve.doors.bounds import Bodies, Bounds
+from oplet_serve.doors.bounds import Bodies, Bounds, Share
 from oplet_serve.doors.rest import rest_application
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.options import Options
@@ -28,9 +28,9 @@ from oplet_serve.values.slices import SMALL, SMALL_FIRST
 
 def test_a_share_is_given_back_however_its_request_ends() -> None:
     bodies = Bodies(10)
-    with bodies.share() as first:
+    with Share(bodies) as first:
         first.add(4)
-        with bodies.share() as second:
+        with Share(bodies) as second:
             second.add(5)
             with pytest.raises(Refusal, match="have 9 bytes, and may have 10") as caught:
                 second.add(2)

@@ -73,13 +73,12 @@ class Bodies:
             finally:
                 self._waiting -= 1
 
-    def share(self) -> Share:
-        """Return a counter of the bytes of one request."""
-        return Share(self)
-
 
 class Share:
     """Counter of the bytes of one request and of its response; a context manager, at whose end they are gone.
+
+    Args:
+        bodies: the counter of all requests.
 
     Attributes:
         held: the number of bytes so far.

@@ -82,14 +82,11 @@ def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
             if self._task is not None:
                 self._task.cancel()
 
-        def _wind(self) -> None:
-            size = self.transport.get_write_buffer_size()
-            self._await(size, max(1, size // _TIMES))
-
-        def _await(self, size: int, least: int) -> None:
+        def _wind(self, least: int = 0) -> None:
             if self._timer is not None:
                 self._timer.cancel()
-            self._untaken, self._least = size, least
+            self._untaken = self.transport.get_write_buffer_size()
+            self._least = least or max(1, self._untaken // _TIMES)
             self._timer = self.loop.call_later(seconds, self._late)
 
         def _late(self) -> None:
@@ -97,7 +94,7 @@ def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
             if not size and self.cycle is not None and not self.cycle.response_complete:
                 return  # a request is under way; the time of its body and of its prediction are bounded
             if 0 < size <= self._untaken - self._least:
-                self._await(size, self._least)  # the client takes the response, if slowly
+                self._wind(self._least)  # the client takes the response, if slowly
             else:
                 self.transport.abort()
 

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import zlib
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
 import orjson
@@ -80,7 +81,7 @@ class _Entrance:
         self._app, self._bodies = app, bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._bodies.share() as share:
+        with Share(self._bodies) as share:
             method = scope["method"] if scope["method"] in _METHODS else "OTHER"
             headers = [each for each in scope["headers"] if each[0] != b"host"]
             await self._app({**scope, "method": method, "headers": headers, "share": share}, receive, send)
@@ -137,17 +138,15 @@ def _answered(endpoint: Endpoint) -> Endpoint:
     return answer
 
 
+@dataclass
 class _Paths:
     """The REST endpoints, one method each."""
 
-    def __init__(
-        self, data_plane: DataPlane, registry: MultiModelRegistry, bounds: Bounds, bodies: Bodies, threads: WorkerThreads
-    ) -> None:
-        self._data_plane = data_plane
-        self._registry = registry
-        self._bounds = bounds
-        self._bodies = bodies
-        self._threads = threads
+    _data_plane: DataPlane
+    _registry: MultiModelRegistry
+    _bounds: Bounds
+    _bodies: Bodies
+    _threads: WorkerThreads
 
     async def live(self, request: Request) -> Response:
         return _json({"live": True})
