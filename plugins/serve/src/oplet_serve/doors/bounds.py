@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from mlserver.types import InferenceResponse
 
@@ -16,7 +16,6 @@ from oplet_serve.values.tensors import nbytes_of
 
 __all__ = ["Bodies", "Bounds", "Share", "written"]
 
-Written = TypeVar("Written")
 #: Large bodies that wait for their turn at a time.
 _MOST_WAITING = 16
 #: Looks of one that passes whether small requests are gone, and the seconds between.
@@ -74,21 +73,17 @@ class Bodies:
                 self._waiting -= 1
 
 
+@dataclass(eq=False)
 class Share:
     """Counter of the bytes of one request and of its response; a context manager, at whose end they are gone.
 
-    Args:
-        bodies: the counter of all requests.
-
     Attributes:
+        bodies: the counter of all requests.
         held: the number of bytes so far.
-        turn: a function to await between two parts of a large body, so that small requests come first.
     """
 
-    def __init__(self, bodies: Bodies) -> None:
-        self._bodies = bodies
-        self.held = 0
-        self.turn = bodies.turn
+    bodies: Bodies
+    held: int = 0
 
     def add(self, count: int) -> None:
         """Count further bytes.
@@ -96,7 +91,7 @@ class Share:
         Raises:
             Refusal: all requests in progress together have too many bytes.
         """
-        bodies = self._bodies
+        bodies = self.bodies
         if bodies.held + count > bodies.most:
             raise Refusal(f"All requests under way have {bodies.held} bytes, and may have {bodies.most}; try again later.", LARGE)
         bodies.held += count
@@ -109,7 +104,7 @@ class Share:
 
     def release(self, *_: object) -> None:
         """Subtract the bytes from the total."""
-        self._bodies.held -= self.held
+        self.bodies.held -= self.held
         self.held = 0
 
     def __enter__(self) -> Share:
@@ -119,8 +114,8 @@ class Share:
 
 
 async def written(
-    share: Share, threads: WorkerThreads, response: InferenceResponse, write: Callable[..., Written], *args: Any
-) -> Written:
+    share: Share, threads: WorkerThreads, response: InferenceResponse, write: Callable[..., Any], *args: Any
+) -> Any:
     """Serialize a response by `write(response, *args)`, in a thread if it is large; its outputs count in place of the request's bytes.
 
     Raises:

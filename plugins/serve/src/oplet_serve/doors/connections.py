@@ -44,7 +44,8 @@ def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
             """Call the application; cancelled when the client goes away, and by uvicorn at the end, which logs what is raised."""
             self._task = asyncio.current_task()
             try:
-                await self._app(*arguments)
+                if not self.cycle.disconnected:
+                    await self._app(*arguments)
             except asyncio.CancelledError:
                 self.cycle.disconnected = True
                 self.transport.abort()

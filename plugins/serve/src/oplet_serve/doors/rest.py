@@ -63,22 +63,19 @@ def rest_application(
     app.add_middleware(
         PrometheusMiddleware, app_name="oplet-serve", prefix="rest_server", skip_paths=["/v2/health/live", "/v2/health/ready"]
     )
-    app.add_middleware(_Entrance, bodies=bodies)
+    app.add_middleware(_Entrance, bodies)
     app.router.redirect_slashes = False
     return app
 
 
+@dataclass
 class _Entrance:
     """Counts the bytes of each request until its response is taken; and changes what others stumble over: methods that no path takes get
     one name, before there is a metric of each, and the host goes, which may be none.
-
-    Args:
-        app: what answers.
-        bodies: counts the bytes of all requests in progress.
     """
 
-    def __init__(self, app: ASGIApp, bodies: Bodies) -> None:
-        self._app, self._bodies = app, bodies
+    _app: ASGIApp
+    _bodies: Bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with Share(self._bodies) as share:
@@ -105,13 +102,9 @@ def _error(message: str, status: int) -> Response:
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    told = (
-        "There is no such path; the Open Inference Protocol's begin with /v2."
-        if status == 404
-        else f"This path takes no {request.method}."
-    )
-    return _error(told, status)
+    if isinstance(error, HTTPException) and error.status_code == 404:
+        return _error("There is no such path; the Open Inference Protocol's begin with /v2.", 404)
+    return _error(f"This path takes no {request.method}.", 405)
 
 
 def _answered(endpoint: Endpoint) -> Endpoint:
@@ -189,7 +182,7 @@ class _Paths:
         if stated > SMALL:  # also if it is refused
             await self._bodies.turn()
         model = await self._registry.get_model(*_model_of(request))  # before there is a metric of that name, and the body is read
-        most = min(self._bounds.max_request_bytes, model.most_bytes)
+        most = min(self._bounds.max_request_bytes, model.served().most_bytes)
         if stated > most:
             raise _too_large(most)
         share = cast(Share, request.scope["share"])
@@ -267,7 +260,7 @@ async def _collected(request: Request, most: int, share: Share) -> list[bytes]:
     async for part in request.stream():
         size += len(part)
         if size > SMALL:  # the event loop reads one part of all large bodies at a time, and what came of small ones in between
-            await share.turn()
+            await share.bodies.turn()
         if size > most:
             raise _too_large(most)
         share.add(len(part))

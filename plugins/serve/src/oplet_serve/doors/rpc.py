@@ -137,15 +137,15 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
         share.replace(len(made))
         return made
 
-    async def _inferred(self, data: bytes, share: Share) -> bytes:
+    async def _inferred(self, data: bytes, share: Share) -> Any:
         large = len(data) > SMALL
         name, version = await self._threads.run(model_of, data, large=True) if large else ("", "")
         request = None if large else _parsed(data)
         if request is not None:
             name, version = request.model_name, request.model_version
         model = await self._registry.get_model(name, version or None)  # before there is a metric of that name
-        if len(data) > model.most_bytes:
-            raise Refusal(f"The message is larger than {model.most_bytes} bytes, the most that this model takes.", LARGE)
+        if len(data) > model.served().most_bytes:
+            raise Refusal(f"The message is larger than {model.served().most_bytes} bytes, the most that this model takes.", LARGE)
         read = functools.partial(_read, data, request, model)
         del request
         payload, raw = await self._threads.run(read, large=True) if large else read()
@@ -174,7 +174,7 @@ def _read(data: bytes, request: Any, model: Any) -> tuple[ArrayRequest, bool]:
     """
     if request is None:
         try:
-            check_message(data, model.specs, len(model.outputs or ()))
+            check_message(data, model.served().inputs, len(model.outputs or ()))
         except OpletError as error:
             raise refusal_of(error) from None
         request = _parsed(data)

@@ -56,10 +56,6 @@ class Scalars:
     values: Sequence[Any]
     dtype: str
 
-    def __len__(self) -> int:
-        """Return the number of elements."""
-        return len(self.values)
-
 
 @dataclass(frozen=True)
 class TensorSpec:
@@ -120,8 +116,8 @@ def read_tensor(
             array[place : place + len(portion)] = _read(where, spec, portion, base64_text)
             place += len(portion)
     elif isinstance(data, Scalars):
-        if len(data) != count:
-            raise TensorError(f"{where}: {len(data)} elements were given, but the shape {list(sizes)} has {count}.")
+        if len(data.values) != count:
+            raise TensorError(f"{where}: {len(data.values)} elements were given, but the shape {list(sizes)} has {count}.")
         values = iter(data.values)
         given = np.empty(count, data.dtype)
         for start in slice_starts(count, ELEMENTS):
@@ -269,7 +265,7 @@ def weight_of(data: object) -> int:
     if isinstance(data, JsonElements):
         return len(data.text)
     if isinstance(data, Scalars):
-        return 4 * len(data)
+        return 4 * len(data.values)
     if isinstance(data, (str, bytes, memoryview)) or (isinstance(data, Sequence) and len(data) > SMALL):
         return len(data)
     if not isinstance(data, Sequence):
