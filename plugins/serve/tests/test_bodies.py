@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import http.client
 import json
 import socket
 import time
@@ -17,7 +19,7 @@ from plugins.serve.tests.models import mirror
 from plugins.serve.tests.serving import message, served
 from tests.children import LONG
 
-from oplet_serve.doors.bounds import Bodies, Bounds
+from oplet_serve.doors.bounds import Bodies, Bounds, Share
 from oplet_serve.doors.rest import rest_application
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.options import Options
@@ -28,9 +30,9 @@ from oplet_serve.values.slices import SMALL, SMALL_FIRST
 
 def test_a_share_is_given_back_however_its_request_ends() -> None:
     bodies = Bodies(10)
-    with bodies.share() as first:
+    with Share(bodies) as first:
         first.add(4)
-        with bodies.share() as second:
+        with Share(bodies) as second:
             second.add(5)
             with pytest.raises(Refusal, match="have 9 bytes, and may have 10") as caught:
                 second.add(2)
@@ -66,7 +68,7 @@ def _answer(bounds: Bounds, bodies: Bodies, length: int, most: int) -> tuple[int
     """The status and JSON that a request of so many bytes gets, of which none comes, from a model that takes `most`."""
 
     async def model(name: str, version: str | None) -> Any:
-        return SimpleNamespace(most_bytes=most)
+        return SimpleNamespace(served=lambda: SimpleNamespace(most_bytes=most))
 
     async def receive() -> Any:
         await asyncio.Event().wait()
@@ -145,6 +147,32 @@ def test_bodies_that_come_leave_no_room_for_others_until_they_are_gone(tmp_path:
             time.sleep(0.05)
         assert answer[0] == 200
         assert server.call("ModelInfer", rows).model_name == "floor"
+
+
+@pytest.mark.environment
+def test_responses_count_until_they_are_read(tmp_path: Path) -> None:
+    (tmp_path / "wide.tflite").write_bytes(mirror(np.float32, [1, 1 << 20], [-1, 1 << 20]))
+    head = (
+        b'{"inputs":[{"name":"x","datatype":"FP32","shape":[3,1048576],"parameters":{"binary_data_size":12582912}}],'
+        b'"parameters":{"binary_data_output":true}}'
+    )
+    headers = {"Inference-Header-Content-Length": str(len(head))}
+    body = head + bytes(12 << 20)
+    with served(tmp_path, "--max-bodies-bytes", 32 << 20) as server, contextlib.ExitStack() as stack:
+        for _ in range(2):
+            connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=LONG)
+            stack.callback(connection.close)
+            connection.connect()
+            connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 14)
+            connection.request("POST", "/v2/models/wide/infer", body, headers)
+            assert connection.getresponse().status == 200
+        status, told = server.ask("POST", "/v2/models/wide/infer", body, headers)
+        assert (status, "All requests under way have" in told["error"]) == (413, True)
+        stack.close()
+        end = time.monotonic() + LONG
+        while server.ask("POST", "/v2/models/wide/infer", body, headers)[0] != 200:
+            assert time.monotonic() < end
+            time.sleep(0.05)
 
 
 @pytest.mark.parametrize("indent", [None, 8])

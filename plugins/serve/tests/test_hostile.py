@@ -99,11 +99,27 @@ def test_bad_paths_and_methods(server: Server) -> None:
         ("GET", "/v2/models/..%2f..%2fetc%2fpasswd", 404),
         ("GET", "/v2/models/%00", 404),
         ("GET", "/", 404),
+        ("GET", "/v2/", 404),
         ("GET", "/v2/models/floor/infer", 405),
         ("POST", "/v2/repository/models/floor/unload", 404),
     ):
         found, answer = server.ask(method, path, GOOD if method == "POST" else None)
         assert (found, list(answer)) == (status, ["error"]), path
+
+
+@pytest.mark.parametrize("host", ["[", "[::1", "x:y:z", ""])
+def test_a_host_that_is_none_harms_nobody(server: Server, host: str) -> None:
+    assert server.ask("GET", "/v2", headers={"Host": host})[0] == 200
+
+
+@pytest.mark.parametrize("member", ["data", "datatype", "shape", "parameters"])
+@pytest.mark.parametrize("depth", [500, 900, 1000, 1020])
+def test_nesting_as_deep_as_it_can_be_parsed(server: Server, member: str, depth: int) -> None:
+    tensor = {"name": '"x"', "datatype": '"FP32"', "shape": "[1, 4]", "data": "[1, 2, 3, 4]"}
+    tensor[member] = "[1, " + "[" * depth + "]" * depth + "]"
+    text = ", ".join(f'"{name}": {value}' for name, value in tensor.items())
+    status, answer = server.ask("POST", "/v2/models/floor/infer", f'{{"inputs": [{{{text}}}]}}'.encode())
+    assert (status, list(answer)) == (400, ["error"])
 
 
 def test_compressed_bodies_that_are_large_or_broken(server: Server) -> None:
@@ -209,5 +225,8 @@ def test_bytes_that_are_no_message(server: Server) -> None:
     stream = server.channel.stream_stream("/inference.GRPCInferenceService/ModelStreamInfer")
     with pytest.raises(grpc.RpcError) as caught:
         list(stream(iter([b"\xff" * 50]), timeout=LONG))
+    assert caught.value.code().name == "INVALID_ARGUMENT"
+    with pytest.raises(grpc.RpcError) as caught:  # names and versions are short
+        server.channel.unary_unary("/inference.GRPCInferenceService/RepositoryModelLoad")(b"\x1a\x00" * 40_000, timeout=LONG)
     assert caught.value.code().name == "INVALID_ARGUMENT"
     assert server.call("ServerLive", pb.ServerLiveRequest()).live

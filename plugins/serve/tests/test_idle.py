@@ -18,8 +18,9 @@ import grpc
 import numpy as np
 import pytest
 from mlserver.grpc import dataplane_pb2 as pb
+from mlserver.grpc.dataplane_pb2_grpc import GRPCInferenceServiceStub
 from plugins.serve.tests.models import mirror
-from plugins.serve.tests.serving import Server, served
+from plugins.serve.tests.serving import Server, message, served
 from tests.children import LONG
 
 from oplet_serve.queueing import RequestQueue
@@ -127,6 +128,26 @@ def test_calls_that_send_nothing_are_closed(impatient: Server, method: str) -> N
         assert eventually(lambda: not isinstance(impatient.call("ServerLive", pb.ServerLiveRequest()), grpc.RpcError))
     finally:
         over.set()
+
+
+@pytest.mark.environment
+def test_calls_whose_responses_nobody_reads_are_closed(tmp_path: Path) -> None:
+    (tmp_path / "floor.tflite").write_bytes(mirror(np.float32, [1, 4], [-1, 4]))
+    rows, over = message("floor", "x", "FP32", np.ones((4000, 4), np.float32)), threading.Event()
+
+    def rest() -> Iterator[Any]:
+        yield from [rows] * 20
+        over.wait()
+
+    with served(tmp_path, "--idle-seconds", 0.2, "--max-connections", 2) as server:
+        with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}", options=[("grpc.http2.lookahead_bytes", 1 << 16)]) as channel:
+            held = [GRPCInferenceServiceStub(channel).ModelStreamInfer(rest()) for _ in range(2)]
+            full = server.call("ServerLive", pb.ServerLiveRequest())
+            assert eventually(lambda: not isinstance(server.call("ServerLive", pb.ServerLiveRequest()), grpc.RpcError))
+            assert held
+            over.set()
+        status, written = server.end()
+        assert (status, "Traceback" in written, isinstance(full, grpc.RpcError) or full.live) == (0, False, True), written
 
 
 @pytest.mark.environment

@@ -145,6 +145,11 @@ def test_names_and_versions_come_from_folders(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="'b' is there with versions and without"):
         find_models([tmp_path])
     (tmp_path / "other").mkdir()
+    for name in ("a\nb", "a\udcff"):
+        shutil.copy(tmp_path / "a.tflite", tmp_path / "other" / f"{name}.tflite")
+        with pytest.raises(ModelError, match="cannot be printed; rename it"):
+            find_models([tmp_path / "other"])
+        (tmp_path / "other" / f"{name}.tflite").unlink()
     with pytest.raises(ModelError, match="no .tflite file"):
         find_models([tmp_path / "other"])
     shutil.copy(tmp_path / "a.tflite", tmp_path / "other")

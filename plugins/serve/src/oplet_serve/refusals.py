@@ -1,38 +1,15 @@
-"""Request errors with their HTTP and gRPC status and a one-sentence message."""
+"""Request errors with their HTTP status and a one-sentence message."""
 
 from __future__ import annotations
 
-import grpc
 from mlserver.errors import MLServerError
 
 from oplet.errors import DeadlineError, LimitError, OpletError, text_of
 
-__all__ = [
-    "BAD",
-    "BUSY",
-    "CONFLICT",
-    "LARGE",
-    "LATE",
-    "NO_MEMORY",
-    "UNKNOWN",
-    "Refusal",
-    "check_count",
-    "grpc_status",
-    "refusal_of",
-]
+__all__ = ["BAD", "BUSY", "CONFLICT", "LARGE", "LATE", "NO_MEMORY", "UNKNOWN", "Refusal", "check_count", "refusal_of"]
 
 #: Statuses over HTTP.
 BAD, UNKNOWN, LATE, CONFLICT, LARGE, BUSY = 400, 404, 408, 409, 413, 429
-
-_GRPC = {
-    BAD: grpc.StatusCode.INVALID_ARGUMENT,
-    UNKNOWN: grpc.StatusCode.NOT_FOUND,
-    LATE: grpc.StatusCode.DEADLINE_EXCEEDED,
-    CONFLICT: grpc.StatusCode.ABORTED,
-    LARGE: grpc.StatusCode.RESOURCE_EXHAUSTED,
-    422: grpc.StatusCode.FAILED_PRECONDITION,
-    BUSY: grpc.StatusCode.RESOURCE_EXHAUSTED,
-}
 
 
 class Refusal(MLServerError):  # type: ignore[misc, unused-ignore]
@@ -65,8 +42,3 @@ def refusal_of(error: OpletError) -> Refusal:
     """Convert an oplet error to an error response: 408 for a missed deadline, 413 for exceeded limits, 400 for others."""
     status = LATE if isinstance(error, DeadlineError) else LARGE if isinstance(error, LimitError) else BAD
     return Refusal(str(error), status)
-
-
-def grpc_status(error: MLServerError) -> grpc.StatusCode:
-    """Return the gRPC status code for an error of MLServer or of this package."""
-    return _GRPC.get(error.status_code, grpc.StatusCode.INTERNAL)

@@ -41,7 +41,8 @@ def find_models(paths: Sequence[Path], signature: str | None = None) -> list[Fou
         signature: the signature of all of them; then no `x@signature` is added.
 
     Raises:
-        ModelError: no model is found, a file cannot be opened, or two models have the same name and version.
+        ModelError: no model is found, a file cannot be opened, a name has letters that cannot be printed, or two models have the same
+            name and version.
     """
     found: list[FoundModel] = []
     for path in paths:
@@ -57,6 +58,8 @@ def find_models(paths: Sequence[Path], signature: str | None = None) -> list[Fou
     served = [each for model in found for each in _by_signature(model, signature)]
     seen: dict[tuple[str, str | None], Path] = {}
     for model in served:
+        if not model.name.isprintable():
+            raise ModelError(f"{str(model.path)!a} would be the model {model.name!a:.200}, which cannot be printed; rename it.")
         other = seen.setdefault((model.name, model.version), model.path)
         if other != model.path:
             raise ModelError(f"Both '{other}' and '{model.path}' would be the model '{model.name}'; rename one.")

@@ -65,8 +65,8 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         # 0 is a time as good as others, and MLServer's own default.
         self._batch_time = settings.max_batch_time if "max_batch_time" in settings.model_fields_set else _BATCH_TIME
         self._model: ServedModel | None = None
-        self._queue: RequestQueue | None = None
-        self._sequences: Sequences | None = None
+        self._queue: RequestQueue
+        self._sequences: Sequences
         #: Where large requests are read, of all models; None where the model's own threads do it.
         self.readers: WorkerThreads | None = None
         super().__init__(settings.model_copy(update={"max_batch_size": 0, "max_batch_time": 0.0}))
@@ -85,15 +85,15 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         self.inputs, self.outputs = _described(model.inputs.values()), _described(model.outputs.values())
         return True
 
-    @property
-    def specs(self) -> dict[str, TensorSpec]:
-        """The model's inputs by name; empty before the model is loaded."""
-        return self._model.inputs if self._model is not None else {}
+    def served(self) -> ServedModel:
+        """Return the open model.
 
-    @property
-    def most_bytes(self) -> int:
-        """The bytes of the largest request that the model's inputs leave possible; 0 before the model is loaded."""
-        return self._model.most_bytes if self._model is not None else 0
+        Raises:
+            Refusal: it is not loaded, or not any more.
+        """
+        if self._model is None:
+            raise Refusal(f"The model '{self.name}' is not loaded.")
+        return self._model
 
     async def metadata(self) -> MetadataModelResponse:
         """Return the names, datatypes and shapes of the model's inputs and outputs; -1 for sizes that may vary."""
@@ -118,9 +118,7 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
         Raises:
             Refusal: the request cannot be served, with the reason in one sentence.
         """
-        queue, model, sequences = self._queue, self._model, self._sequences
-        if queue is None or model is None or sequences is None:
-            raise Refusal(f"The model '{self.name}' is not loaded.")
+        model, queue, sequences = self.served(), self._queue, self._sequences
         queue.enter()
         try:
             step = step_of(payload.parameters)
@@ -147,20 +145,19 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
 
     async def unload(self) -> bool:
         """Close the model once requests in progress have finished."""
-        queue, model, sequences = self._queue, self._model, self._sequences
-        self._queue = self._model = self._sequences = None
-        if queue is not None and model is not None and sequences is not None:
-            while queue.busy:
+        model, self._model = self._model, None
+        if model is not None:
+            while self._queue.busy:
                 await asyncio.sleep(0.01)
-            queue.close()
-            sequences.leave(model)
+            self._queue.close()
+            self._sequences.leave(model)
             await asyncio.to_thread(model.close)
         return True
 
     @property
     def busy(self) -> bool:
         """Return whether requests are in progress."""
-        return self._queue is not None and self._queue.busy
+        return self._model is not None and self._queue.busy
 
     def _wanted(self, model: ServedModel, payload: InferenceRequest, step: Step | None) -> list[str]:
         """Return the names of the requested outputs; all if the request names none, in a sequence without its state."""

@@ -22,7 +22,7 @@ from oplet.errors import StateError
 from oplet_serve.doors.bounds import Bodies, Bounds
 from oplet_serve.doors.connections import timed_protocol
 from oplet_serve.doors.rest import rest_application
-from oplet_serve.doors.rpc import RpcServer
+from oplet_serve.doors.rpc import start_rpc
 from oplet_serve.doors.spare_memory import give_back_memory
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.repository import FoundModel
@@ -102,6 +102,7 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
         self._stopping = False
         self._http: list[_HttpServer] = []
         self._models: list[MLModel] = []
+        self._rpc: Any = None
         super().__init__(settings)
 
     def _configure_logger(self) -> None:
@@ -115,7 +116,6 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
         app = rest_application(self._data_plane, self._model_registry, bounds, bodies, threads)
         metrics = Starlette(routes=[Route("/metrics", _metrics)])
         self._http = [self._http_server(app, settings.http_port), self._http_server(metrics, settings.metrics_port)]
-        self._rpc = RpcServer(self._data_plane, self._model_registry, settings.host, settings.grpc_port, bounds, bodies, threads)
 
     def _http_server(self, app: Starlette, port: int) -> _HttpServer:
         bounds = self._bounds
@@ -155,7 +155,9 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
             self._models.append(model)
         if self._stopping:
             return
-        await self._rpc.start()
+        address = (self._settings.host, self._settings.grpc_port)
+        service = (self._data_plane, self._model_registry, self._bodies, self._readers)
+        self._rpc = await start_rpc(address, self._bounds, *service)
         running = [asyncio.ensure_future(self._serve(server)) for server in self._http]
         giving_back = asyncio.ensure_future(give_back_memory(lambda: self._bodies.held > SMALL))
         try:
@@ -185,7 +187,8 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
         self._stopping = True
         for server in self._http:
             server.should_exit = True
-        await self._rpc.stop()
+        if self._rpc is not None:
+            await self._rpc.stop(self._bounds.grace_seconds)
 
     @property
     def busy(self) -> bool:

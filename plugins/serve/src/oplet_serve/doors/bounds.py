@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from mlserver.types import InferenceResponse
+
+from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.refusals import LARGE, Refusal
-from oplet_serve.values.slices import SMALL_FIRST
+from oplet_serve.values.slices import SMALL, SMALL_FIRST
+from oplet_serve.values.tensors import nbytes_of
 
-__all__ = ["Bodies", "Bounds", "Share"]
+__all__ = ["Bodies", "Bounds", "Share", "written"]
 
 #: Large bodies that wait for their turn at a time.
 _MOST_WAITING = 16
@@ -25,7 +29,8 @@ class Bounds:
     Attributes:
         max_request_bytes: bytes of a request's body over HTTP, also after it was decompressed.
         max_message_bytes: bytes of a message over gRPC, which is received as a whole: nothing else is served meanwhile.
-        max_bodies_bytes: bytes of all requests in progress: over HTTP as they arrive, over gRPC once received.
+        max_bodies_bytes: bytes of all requests in progress, over HTTP as they arrive, over gRPC once received; and of their responses
+            until clients have taken them.
         max_connections: concurrent HTTP connections (further ones get 503), and concurrent gRPC calls.
         idle_seconds: timeout in seconds for a connection's next request headers, for a gRPC call's next message, and for the
             client to read any part of a response.
@@ -67,37 +72,57 @@ class Bodies:
             finally:
                 self._waiting -= 1
 
-    @contextmanager
-    def share(self) -> Iterator[Share]:
-        """Context manager for one request: yield its counter of bytes; at the end its bytes are subtracted from the total."""
-        share = Share(self)
-        try:
-            yield share
-        finally:
-            self.held -= share.held
 
-
+@dataclass(eq=False)
 class Share:
-    """Counter of the bytes of one request.
+    """Counter of the bytes of one request and of its response; a context manager, at whose end they are gone.
 
     Attributes:
+        bodies: the counter of all requests.
         held: the number of bytes so far.
-        turn: a function to await between two parts of a large body, so that small requests come first.
     """
 
-    def __init__(self, bodies: Bodies) -> None:
-        self._bodies = bodies
-        self.held = 0
-        self.turn = bodies.turn
+    bodies: Bodies
+    held: int = 0
 
     def add(self, count: int) -> None:
-        """Count further bytes of the request.
+        """Count further bytes.
 
         Raises:
             Refusal: all requests in progress together have too many bytes.
         """
-        bodies = self._bodies
+        bodies = self.bodies
         if bodies.held + count > bodies.most:
             raise Refusal(f"All requests under way have {bodies.held} bytes, and may have {bodies.most}; try again later.", LARGE)
         bodies.held += count
         self.held += count
+
+    def replace(self, count: int) -> None:
+        """Count so many bytes in place of those so far; raise as `add` does."""
+        self.release()
+        self.add(count)
+
+    def release(self, *_: object) -> None:
+        """Subtract the bytes from the total."""
+        self.bodies.held -= self.held
+        self.held = 0
+
+    def __enter__(self) -> Share:
+        return self
+
+    __exit__ = release
+
+
+async def written(
+    share: Share, threads: WorkerThreads, response: InferenceResponse, write: Callable[..., Any], *args: Any
+) -> Any:
+    """Serialize a response by `write(response, *args)`, in a thread if it is large; its outputs count in place of the request's bytes.
+
+    Raises:
+        Refusal: all requests in progress together have too many bytes.
+    """
+    size = len(response.id or "") + sum(nbytes_of(output.data) for output in response.outputs)
+    share.replace(size)
+    if size > SMALL:
+        return await threads.run(write, response, *args, large=True)
+    return write(response, *args)

@@ -6,7 +6,8 @@ import contextlib
 import logging
 import zlib
 from collections.abc import Awaitable, Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import orjson
 from anyio import fail_after
@@ -22,12 +23,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette_exporter import PrometheusMiddleware
 
 from oplet.errors import text_of
-from oplet_serve.doors.bounds import Bodies, Bounds, Share
+from oplet_serve.doors.bounds import Bodies, Bounds, Share, written
 from oplet_serve.doors.rest_messages import HEADER, binary_outputs, read_request, written_response
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.refusals import LARGE, LATE, NO_MEMORY, Refusal
 from oplet_serve.values.slices import SMALL, SMALL_FIRST
-from oplet_serve.values.tensors import nbytes_of
 
 __all__ = ["rest_application"]
 
@@ -63,24 +63,34 @@ def rest_application(
     app.add_middleware(
         PrometheusMiddleware, app_name="oplet-serve", prefix="rest_server", skip_paths=["/v2/health/live", "/v2/health/ready"]
     )
-    app.add_middleware(_KnownMethods)
+    app.add_middleware(_Entrance, bodies)
+    app.router.redirect_slashes = False
     return app
 
 
-class _KnownMethods:
-    """Gives methods that no path takes one name, before there is a metric of each.
-
-    Args:
-        app: what answers.
+@dataclass
+class _Entrance:
+    """Counts the bytes of each request until its response is taken; and changes what others stumble over: methods that no path takes get
+    one name, before there is a metric of each, and the host goes, which may be none.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    _app: ASGIApp
+    _bodies: Bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] not in _METHODS:
-            scope = {**scope, "method": "OTHER"}
-        await self._app(scope, receive, send)
+        with Share(self._bodies) as share:
+            method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+            headers = [each for each in scope["headers"] if each[0] != b"host"]
+            await self._app({**scope, "method": method, "headers": headers, "share": share}, receive, send)
+
+
+class _Large(Response):  # type: ignore[misc, unused-ignore]
+    """A response that is complete once the client has taken it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body, "more_body": True})
+        await send({"type": "http.response.body"})
 
 
 def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -92,13 +102,9 @@ def _error(message: str, status: int) -> Response:
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    told = (
-        "There is no such path; the Open Inference Protocol's begin with /v2."
-        if status == 404
-        else f"This path takes no {request.method}."
-    )
-    return _error(told, status)
+    if isinstance(error, HTTPException) and error.status_code == 404:
+        return _error("There is no such path; the Open Inference Protocol's begin with /v2.", 404)
+    return _error(f"This path takes no {request.method}.", 405)
 
 
 def _answered(endpoint: Endpoint) -> Endpoint:
@@ -114,6 +120,8 @@ def _answered(endpoint: Endpoint) -> Endpoint:
             return response
         except MemoryError:
             return _error(text_of(NO_MEMORY), LARGE)
+        except RecursionError:
+            return _error("The request's JSON is nested deeper than that of any tensor.", 400)
         except ClientDisconnect:
             return _error("The client went away.", 400)
         except Exception as error:
@@ -123,17 +131,15 @@ def _answered(endpoint: Endpoint) -> Endpoint:
     return answer
 
 
+@dataclass
 class _Paths:
     """The REST endpoints, one method each."""
 
-    def __init__(
-        self, data_plane: DataPlane, registry: MultiModelRegistry, bounds: Bounds, bodies: Bodies, threads: WorkerThreads
-    ) -> None:
-        self._data_plane = data_plane
-        self._registry = registry
-        self._bounds = bounds
-        self._bodies = bodies
-        self._threads = threads
+    _data_plane: DataPlane
+    _registry: MultiModelRegistry
+    _bounds: Bounds
+    _bodies: Bodies
+    _threads: WorkerThreads
 
     async def live(self, request: Request) -> Response:
         return _json({"live": True})
@@ -176,15 +182,15 @@ class _Paths:
         if stated > SMALL:  # also if it is refused
             await self._bodies.turn()
         model = await self._registry.get_model(*_model_of(request))  # before there is a metric of that name, and the body is read
-        most = min(self._bounds.max_request_bytes, model.most_bytes)
+        most = min(self._bounds.max_request_bytes, model.served().most_bytes)
         if stated > most:
             raise _too_large(most)
-        with self._bodies.share() as share:
-            body = await self._body(request, share, most)
-            with SMALL_FIRST if len(body) <= SMALL else contextlib.nullcontext():
-                return await self._computed(request, body, model)
+        share = cast(Share, request.scope["share"])
+        body = await self._body(request, share, most)
+        with SMALL_FIRST if len(body) <= SMALL else contextlib.nullcontext():
+            return await self._computed(request, body, model, share)
 
-    async def _computed(self, request: Request, body: bytes, model: Any) -> Response:
+    async def _computed(self, request: Request, body: bytes, model: Any, share: Share) -> Response:
         length = _single(request, HEADER)
         reading = (read_request, body, length, len(model.inputs or ()), len(model.outputs or ()))
         payload = await self._threads.run(*reading, large=True) if len(body) > SMALL else read_request(*reading[1:])
@@ -192,13 +198,12 @@ class _Paths:
         del body
         response = await self._data_plane.infer(payload, *_model_of(request))
         binary = binary_outputs(payload, [output.name for output in response.outputs])
-        if sum(nbytes_of(output.data) for output in response.outputs) > SMALL:
-            text, json_length = await self._threads.run(written_response, response, binary, large=True)
-        else:
-            text, json_length = written_response(response, binary)
+        text, json_length = await written(share, self._threads, response, written_response, binary)
+        share.replace(len(text))
+        kind = _Large if len(text) > SMALL else Response
         if json_length is None:
-            return Response(text, media_type="application/json")
-        return Response(text, headers={HEADER: str(json_length)}, media_type="application/octet-stream")
+            return kind(text, media_type="application/json")
+        return kind(text, headers={HEADER: str(json_length)}, media_type="application/octet-stream")
 
     async def _body(self, request: Request, share: Share, most: int) -> bytes:
         """Read and decompress the request body, of `most` bytes, within the time limit.
@@ -255,7 +260,7 @@ async def _collected(request: Request, most: int, share: Share) -> list[bytes]:
     async for part in request.stream():
         size += len(part)
         if size > SMALL:  # the event loop reads one part of all large bodies at a time, and what came of small ones in between
-            await share.turn()
+            await share.bodies.turn()
         if size > most:
             raise _too_large(most)
         share.add(len(part))

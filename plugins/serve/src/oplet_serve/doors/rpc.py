@@ -6,6 +6,7 @@ import contextlib
 import functools
 import logging
 from collections.abc import AsyncIterator, Awaitable
+from dataclasses import dataclass
 from typing import Any
 
 import grpc
@@ -21,43 +22,38 @@ from mlserver.registry import MultiModelRegistry
 from mlserver.types import InferenceResponse, Parameters, RequestInput, RequestOutput
 
 from oplet.errors import OpletError, StateError, text_of
-from oplet_serve.doors.bounds import Bodies, Bounds
+from oplet_serve.doors.bounds import Bodies, Bounds, Share, written
 from oplet_serve.doors.threads import WorkerThreads
 from oplet_serve.doors.wire import check_message, model_of
-from oplet_serve.refusals import LARGE, NO_MEMORY, Refusal, check_count, grpc_status, refusal_of
+from oplet_serve.refusals import BAD, BUSY, CONFLICT, LARGE, LATE, NO_MEMORY, UNKNOWN, Refusal, check_count, refusal_of
 from oplet_serve.runtime import ArrayRequest
 from oplet_serve.state.sequences import PARAMETERS
 from oplet_serve.values.slices import SMALL, SMALL_FIRST, portions
-from oplet_serve.values.tensors import MOST_DIMENSIONS, Scalars, as_raw, datatype_is_half, nbytes_of
+from oplet_serve.values.tensors import HALVES, MOST_DIMENSIONS, Scalars, as_raw
 
-__all__ = ["RpcServer"]
+__all__ = ["start_rpc"]
 
 _LOGGER = logging.getLogger("mlserver.oplet")
 #: Characters of a message: a status travels in headers, which clients bound to 8 KiB, and a letter may take nine bytes there.
 _LONGEST = 800
+#: Idle times after which a connection takes no more calls, and again as many after which those that it has end.
+_AGE = 10
 
-_FIELDS = {
-    "BOOL": "bool_contents",
-    "INT8": "int_contents",
-    "INT16": "int_contents",
-    "INT32": "int_contents",
-    "INT64": "int64_contents",
-    "UINT8": "uint_contents",
-    "UINT16": "uint_contents",
-    "UINT32": "uint_contents",
-    "UINT64": "uint64_contents",
-    "FP32": "fp32_contents",
-    "FP64": "fp64_contents",
-    "BYTES": "bytes_contents",
-}
-_DTYPES = {
-    "bool_contents": "bool",
-    "int_contents": "int32",
-    "int64_contents": "int64",
-    "uint_contents": "uint32",
-    "uint64_contents": "uint64",
-    "fp32_contents": "float32",
-    "fp64_contents": "float64",
+#: The typed fields by the datatypes that they carry, and the numpy dtypes of their elements.
+_FIELDS = {name: f"{name.lower()}_contents" for name in ("BOOL", "INT64", "UINT64", "FP32", "FP64", "BYTES")}
+_FIELDS |= dict.fromkeys(("INT8", "INT16", "INT32"), "int_contents") | dict.fromkeys(
+    ("UINT8", "UINT16", "UINT32"), "uint_contents"
+)
+_DTYPES = {f"{name}_contents": name for name in ("bool", "int64", "uint64")}
+_DTYPES |= {"int_contents": "int32", "uint_contents": "uint32", "fp32_contents": "float32", "fp64_contents": "float64"}
+_CODES = {
+    BAD: grpc.StatusCode.INVALID_ARGUMENT,
+    UNKNOWN: grpc.StatusCode.NOT_FOUND,
+    LATE: grpc.StatusCode.DEADLINE_EXCEEDED,
+    CONFLICT: grpc.StatusCode.ABORTED,
+    LARGE: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    422: grpc.StatusCode.FAILED_PRECONDITION,
+    BUSY: grpc.StatusCode.RESOURCE_EXHAUSTED,
 }
 _NO_MESSAGE = "The bytes are no message of the Open Inference Protocol."
 
@@ -67,23 +63,23 @@ async def _answered(context: Any, work: Awaitable[Any]) -> Any:
     try:
         return await work
     except MLServerError as error:
-        code, told = grpc_status(error), text_of(error)
+        code, told = _CODES.get(error.status_code, grpc.StatusCode.INTERNAL), text_of(error)
     except MemoryError:
-        code, told = grpc_status(NO_MEMORY), text_of(NO_MEMORY)
+        code, told = _CODES[LARGE], text_of(NO_MEMORY)
     except Exception as error:
         _LOGGER.exception("A call failed.")
         code, told = grpc.StatusCode.INTERNAL, f"The server failed, and its log says where: {text_of(error, named=True)}."
     await context.abort(code, told[:_LONGEST])
 
 
+@dataclass
 class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignore]
     """gRPC service: one method per endpoint."""
 
-    def __init__(self, data_plane: DataPlane, registry: MultiModelRegistry, bodies: Bodies, threads: WorkerThreads) -> None:
-        self._data_plane = data_plane
-        self._bodies = bodies
-        self._registry = registry
-        self._threads = threads
+    _data_plane: DataPlane
+    _registry: MultiModelRegistry
+    _bodies: Bodies
+    _threads: WorkerThreads
 
     async def ServerLive(self, request: Any, context: Any) -> Any:
         return pb.ServerLiveResponse(live=True)
@@ -104,11 +100,13 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
         return ModelMetadataResponseConverter.from_types(found)
 
     async def ModelInfer(self, request: Any, context: Any) -> Any:
-        return await _answered(context, self._infer(request))
+        return await _answered(context, self._infer(request, self._share(context)))
 
     async def ModelStreamInfer(self, requests: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
+        share = self._share(context)
         async for request in requests:
-            yield await _answered(context, self._infer(request))
+            yield await _answered(context, self._infer(request, share))
+            share.release()  # the client has taken the response
 
     async def RepositoryIndex(self, request: Any, context: Any) -> Any:
         models = await self._registry.get_models()
@@ -126,29 +124,34 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
     async def RepositoryModelUnload(self, request: Any, context: Any) -> Any:
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, "Clients do not unload models here; restart the server without them.")
 
-    async def _infer(self, data: bytes) -> Any:
-        with self._bodies.share() as share:
-            share.add(len(data))
-            with SMALL_FIRST if len(data) <= SMALL else contextlib.nullcontext():
-                return await self._inferred(data)
+    def _share(self, context: Any) -> Share:
+        """Return a counter of bytes that are gone when the call is over."""
+        share = Share(self._bodies)
+        context.add_done_callback(share.release)
+        return share
 
-    async def _inferred(self, data: bytes) -> Any:
+    async def _infer(self, data: bytes, share: Share) -> Any:
+        share.add(len(data))
+        with SMALL_FIRST if len(data) <= SMALL else contextlib.nullcontext():
+            made = await self._inferred(data, share)
+        share.replace(len(made))
+        return made
+
+    async def _inferred(self, data: bytes, share: Share) -> Any:
         large = len(data) > SMALL
         name, version = await self._threads.run(model_of, data, large=True) if large else ("", "")
         request = None if large else _parsed(data)
         if request is not None:
             name, version = request.model_name, request.model_version
         model = await self._registry.get_model(name, version or None)  # before there is a metric of that name
-        if len(data) > model.most_bytes:
-            raise Refusal(f"The message is larger than {model.most_bytes} bytes, the most that this model takes.", LARGE)
+        if len(data) > model.served().most_bytes:
+            raise Refusal(f"The message is larger than {model.served().most_bytes} bytes, the most that this model takes.", LARGE)
         read = functools.partial(_read, data, request, model)
         del request
         payload, raw = await self._threads.run(read, large=True) if large else read()
         del data, read
         response = await self._data_plane.infer(payload, name, version or None)
-        if sum(nbytes_of(output.data) for output in response.outputs) > SMALL:
-            return await self._threads.run(_written, response, raw, large=True)
-        return _written(response, raw)
+        return await written(share, self._threads, response, _written, raw)
 
 
 def _parsed(data: bytes) -> Any:
@@ -171,7 +174,7 @@ def _read(data: bytes, request: Any, model: Any) -> tuple[ArrayRequest, bool]:
     """
     if request is None:
         try:
-            check_message(data, model.specs, len(model.outputs or ()))
+            check_message(data, model.served().inputs, len(model.outputs or ()))
         except OpletError as error:
             raise refusal_of(error) from None
         request = _parsed(data)
@@ -217,7 +220,7 @@ def _contents(tensor: Any, number: int) -> Any:
     """Return the elements of the typed contents field for the tensor's datatype, which none are made of yet."""
     field = _FIELDS.get(tensor.datatype)
     if field is None:
-        if tensor.datatype in ("FP16", "BF16"):
+        if tensor.datatype in HALVES:
             raise Refusal(f"Input {number} is {tensor.datatype}, which gRPC carries in raw_input_contents only.")
         raise Refusal(f"Input {number} has the datatype {tensor.datatype!r:.40}, which the protocol does not have.")
     filled = [descriptor.name for descriptor, _ in tensor.contents.ListFields()]
@@ -227,9 +230,9 @@ def _contents(tensor: Any, number: int) -> Any:
     return Scalars(values, _DTYPES[field]) if field in _DTYPES else values
 
 
-def _written(response: InferenceResponse, raw: bool) -> Any:
+def _written(response: InferenceResponse, raw: bool) -> bytes:
     """Return a response as a message's bytes."""
-    raw = raw or any(datatype_is_half(output.data.dtype) for output in response.outputs)
+    raw = raw or any(output.datatype in HALVES for output in response.outputs)
     made = pb.ModelInferResponse(model_name=response.model_name, model_version=response.model_version or "", id=response.id or "")
     for output in response.outputs:
         tensor = made.outputs.add(name=output.name, datatype=output.datatype, shape=output.shape)
@@ -238,7 +241,7 @@ def _written(response: InferenceResponse, raw: bool) -> Any:
         else:
             for portion in portions(output.data.reshape(-1)):
                 getattr(tensor.contents, _FIELDS[output.datatype]).extend(portion.tolist())
-    return made.SerializeToString()
+    return bytes(made.SerializeToString())
 
 
 class _Receiving(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignore]
@@ -290,6 +293,8 @@ class _Receiving(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignor
                 told = f"The call has sent no message for {self._seconds:g} s; a stream is closed then."
                 await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, told)
             try:
+                if parse and len(data) > SMALL:
+                    raise DecodeError
                 request = parse(data) if parse else data
             except DecodeError:
                 await context.abort(grpc.StatusCode.INVALID_ARGUMENT, _NO_MESSAGE)
@@ -297,62 +302,41 @@ class _Receiving(grpc.aio.ServerInterceptor):  # type: ignore[misc, unused-ignor
             yield request
 
 
-class RpcServer:
-    """The gRPC server.
+async def start_rpc(address: tuple[str, int], bounds: Bounds, *service: Any) -> Any:
+    """Bind the address, and serve; return the gRPC server.
 
     Args:
-        data_plane: MLServer's handlers.
-        registry: the models.
-        host: the address to listen on.
-        port: the port.
+        address: where to listen: a host and a port.
         bounds: the limits of requests: size, number and duration.
-        bodies: counts the bytes of all requests in progress.
-        threads: the threads in which requests are parsed and responses serialized.
+        service: MLServer's handlers, the models, the counter of the bytes of all requests in progress, and the threads in which
+            requests are parsed and responses serialized.
+
+    Raises:
+        StateError: the port cannot be bound.
     """
-
-    def __init__(
-        self,
-        data_plane: DataPlane,
-        registry: MultiModelRegistry,
-        host: str,
-        port: int,
-        bounds: Bounds,
-        bodies: Bodies,
-        threads: WorkerThreads,
-    ) -> None:
-        self._service = _Service(data_plane, registry, bodies, threads)
-        self._address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        self._bounds = bounds
-        self._server: Any = None
-
-    async def start(self) -> None:
-        """Bind the port and start serving.
-
-        Raises:
-            StateError: the port cannot be bound.
-        """
-        self._server = grpc.aio.server(
-            interceptors=[_Receiving(self._bounds.idle_seconds), PromServerInterceptor(enable_handling_time_histogram=True)],
-            options=[
-                ("grpc.max_receive_message_length", self._bounds.max_message_bytes),
-                ("grpc.max_send_message_length", -1),
-                ("grpc.so_reuseport", 0),
-                # The window of a call is this, and what its message lacks; else it grows to megabytes of what is refused or given up.
-                ("grpc.http2.bdp_probe", 0),
-                ("grpc.http2.lookahead_bytes", 1 << 20),
-                ("grpc.max_connection_idle_ms", round(self._bounds.idle_seconds * 1000)),
-                ("grpc.server_handshake_timeout_ms", round(self._bounds.idle_seconds * 1000)),
-            ],
-            maximum_concurrent_rpcs=self._bounds.max_connections,
-        )
-        add_GRPCInferenceServiceServicer_to_server(self._service, self._server)
-        try:
-            self._server.add_insecure_port(self._address)
-        except RuntimeError:
-            raise StateError(f"gRPC cannot listen on {self._address}; is the port taken? --grpc-port takes another.") from None
-        await self._server.start()
-
-    async def stop(self) -> None:
-        """Refuse new calls, and stop once calls in progress have finished or the grace time is over."""
-        if self._server is not None:
-            await self._server.stop(self._bounds.grace_seconds)
+    host, port = address
+    where, idle = f"[{host}]:{port}" if ":" in host else f"{host}:{port}", max(1, round(bounds.idle_seconds * 1000))
+    server = grpc.aio.server(
+        interceptors=[_Receiving(bounds.idle_seconds), PromServerInterceptor(enable_handling_time_histogram=True)],
+        options=[
+            ("grpc.max_receive_message_length", bounds.max_message_bytes),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.so_reuseport", 0),
+            # The window of a call is this, and what its message lacks; else it grows to megabytes of what is refused or given up.
+            ("grpc.http2.bdp_probe", 0),
+            ("grpc.http2.lookahead_bytes", 1 << 20),
+            ("grpc.max_connection_idle_ms", idle),
+            ("grpc.server_handshake_timeout_ms", idle),
+            # Else calls whose responses nobody reads would stay for ever.
+            ("grpc.max_connection_age_ms", _AGE * idle),
+            ("grpc.max_connection_age_grace_ms", _AGE * idle),
+        ],
+        maximum_concurrent_rpcs=bounds.max_connections,
+    )
+    add_GRPCInferenceServiceServicer_to_server(_Service(*service), server)
+    try:
+        server.add_insecure_port(where)
+    except RuntimeError:
+        raise StateError(f"gRPC cannot listen on {where}; is the port taken? --grpc-port takes another.") from None
+    await server.start()
+    return server

@@ -11,17 +11,9 @@ from collections.abc import Callable
 __all__ = ["give_back_memory"]
 
 #: Seconds between two looks, the most of them when a look gained nothing, and the bytes by which the process must be larger than it was.
-_EVERY, _SELDOM, _GROWN = 2.0, 8.0, 32 << 20
+_EVERY, _SELDOM, _GROWN = 2.0, 8.0, 8 << 20
 #: Looks that are put off, one after the other, while the server is busy.
 _PUT_OFF = 10
-
-
-def _trim() -> Callable[[int], int] | None:
-    """Return the C library's function that gives back memory; None if it has none, or there is no telling how much the process has."""
-    try:
-        return ctypes.CDLL(None).malloc_trim if os.path.exists("/proc/self/statm") else None
-    except (OSError, AttributeError, TypeError):
-        return None
 
 
 def _resident() -> int:
@@ -39,7 +31,7 @@ async def give_back_memory(is_busy: Callable[[], bool] = lambda: False) -> None:
         is_busy: whether large requests are in progress: malloc_trim stops all threads from allocating for some time, so that it runs
             seldom then.
     """
-    trim = _trim()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.path.exists("/proc/self/statm") else None
     gc.collect()
     gc.freeze()
     least = 0 if trim is None else _resident()

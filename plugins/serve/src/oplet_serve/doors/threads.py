@@ -76,23 +76,10 @@ class WorkerThreads:
             return False
         return None
 
-    async def run(
-        self,
-        work: Callable[..., Result],
-        *args: Any,
-        large: bool = False,
-        abandoned: Callable[[], Callable[[], None]] | None = None,
-    ) -> Result:
-        """Run a function in a thread, once one is free; return its result.
-
-        Args:
-            work: the function.
-            args: its arguments.
-            large: whether the function may take long; it then waits for small work.
-            abandoned: called if the caller is cancelled while the function runs; it returns a callback for when the function has ended.
-        """
+    async def run(self, work: Callable[..., Result], *args: Any, large: bool = False, **how: Any) -> Result:
+        """Run a function in a thread, once one is free; the arguments are those of `run_in_acquired`, and so is the result."""
         await self.acquire(large)
-        return await self.run_in_acquired(work, *args, large=large, abandoned=abandoned)
+        return await self.run_in_acquired(work, *args, large=large, **how)
 
     async def run_in_acquired(
         self,
@@ -101,7 +88,14 @@ class WorkerThreads:
         large: bool = False,
         abandoned: Callable[[], Callable[[], None]] | None = None,
     ) -> Result:
-        """Run a function in a thread that `acquire` reserved; the arguments are those of `run`."""
+        """Run a function in a thread that `acquire` reserved; return its result.
+
+        Args:
+            work: the function.
+            args: its arguments.
+            large: whether the function may take long; it then waits for small work.
+            abandoned: called if the caller is cancelled while the function runs; it returns a callback for when the function has ended.
+        """
         loop = asyncio.get_running_loop()
         then: list[Callable[[], None]] = [lambda: self.release(large)]
         try:

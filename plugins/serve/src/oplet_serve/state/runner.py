@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,12 @@ _COPIED = Counter(
 )
 
 
+@dataclass(eq=False)
 class State:
     """The state of a sequence: arrays by the names of the inputs that they are values of, and whether the sequence has ended."""
 
-    def __init__(self) -> None:
-        self.arrays: dict[str, Array] = {}
-        self.ended = False
+    arrays: dict[str, Array] = field(default_factory=dict)
+    ended: bool = False
 
 
 class _Runner:

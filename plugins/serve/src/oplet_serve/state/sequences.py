@@ -65,15 +65,14 @@ def step_of(parameters: object) -> Step | None:
     return Step(found, bool(start), bool(end)) if found else None
 
 
+@dataclass(eq=False)
 class _Kept(State):
     """The state of a sequence, and what of it is counted."""
 
-    def __init__(self, id: int | str) -> None:
-        super().__init__()
-        self.id = id
-        self.nbytes = 0
-        self.busy = False
-        self.timer: asyncio.TimerHandle | None = None
+    id: int | str = 0
+    nbytes: int = 0
+    busy: bool = False
+    timer: asyncio.TimerHandle | None = None
 
 
 class Sequences:
@@ -151,7 +150,7 @@ class Sequences:
                 f"{step} is not known: it has ended, or had no request for {bounds.sequence_seconds:g} s; begin one with sequence_start.",
                 UNKNOWN,
             )
-        state = _Kept(step.id) if before is None or step.start else before
+        state = _Kept(id=step.id) if before is None or step.start else before
         new = {}
         for name in model.states:
             spec, array = model.inputs[name], state.arrays.get(name)

@@ -19,12 +19,12 @@ from oplet_serve.values.elements import JsonElements, flattened
 from oplet_serve.values.slices import ELEMENTS, SMALL, slice_starts
 
 __all__ = [
+    "HALVES",
     "MOST_DIMENSIONS",
     "Scalars",
     "TensorSpec",
     "as_json",
     "as_raw",
-    "datatype_of",
     "nbytes_of",
     "read_tensor",
     "stated_sizes",
@@ -33,22 +33,10 @@ __all__ = [
 
 Array = NDArray[Any]
 
-_DATATYPES = {
-    "bool": "BOOL",
-    "uint8": "UINT8",
-    "uint16": "UINT16",
-    "uint32": "UINT32",
-    "uint64": "UINT64",
-    "int8": "INT8",
-    "int16": "INT16",
-    "int32": "INT32",
-    "int64": "INT64",
-    "float16": "FP16",
-    "bfloat16": "BF16",
-    "float32": "FP32",
-    "float64": "FP64",
-    "object": "BYTES",
-}
+_DATATYPES = {name: name.upper() for name in ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")}
+_DATATYPES |= {"float16": "FP16", "bfloat16": "BF16", "float32": "FP32", "float64": "FP64", "object": "BYTES"}
+#: 16-bit floats, which gRPC carries only as raw bytes.
+HALVES = ("FP16", "BF16")
 #: Dimensions of an array of numpy 1.
 MOST_DIMENSIONS = 32
 #: Bytes of an array, where nothing is said: numpy makes no larger ones.
@@ -68,10 +56,6 @@ class Scalars:
     values: Sequence[Any]
     dtype: str
 
-    def __len__(self) -> int:
-        """Return the number of elements."""
-        return len(self.values)
-
 
 @dataclass(frozen=True)
 class TensorSpec:
@@ -89,22 +73,17 @@ class TensorSpec:
 
     @property
     def datatype(self) -> str:
-        """The protocol's name of the tensor's type, such as "FP32"."""
-        return datatype_of(self)
+        """The protocol's name of the tensor's type, such as "FP32".
 
-
-def datatype_of(spec: TensorSpec) -> str:
-    """Return the protocol's name of a tensor's type, such as "FP32".
-
-    Raises:
-        ModelError: the protocol has no such type.
-    """
-    found = _DATATYPES.get(spec.dtype.name)
-    if found is None:
-        raise ModelError(
-            f"The tensor '{spec.name}' is {spec.dtype}, for which the Open Inference Protocol has no datatype; put a CAST in front of it."
-        )
-    return found
+        Raises:
+            ModelError: the protocol has no such type.
+        """
+        found = _DATATYPES.get(self.dtype.name)
+        if found is None:
+            raise ModelError(
+                f"The tensor '{self.name}' is {self.dtype}, for which the Open Inference Protocol has no datatype; put a CAST in front of it."
+            )
+        return found
 
 
 def read_tensor(
@@ -137,8 +116,8 @@ def read_tensor(
             array[place : place + len(portion)] = _read(where, spec, portion, base64_text)
             place += len(portion)
     elif isinstance(data, Scalars):
-        if len(data) != count:
-            raise TensorError(f"{where}: {len(data)} elements were given, but the shape {list(sizes)} has {count}.")
+        if len(data.values) != count:
+            raise TensorError(f"{where}: {len(data.values)} elements were given, but the shape {list(sizes)} has {count}.")
         values = iter(data.values)
         given = np.empty(count, data.dtype)
         for start in slice_starts(count, ELEMENTS):
@@ -286,7 +265,7 @@ def weight_of(data: object) -> int:
     if isinstance(data, JsonElements):
         return len(data.text)
     if isinstance(data, Scalars):
-        return 4 * len(data)
+        return 4 * len(data.values)
     if isinstance(data, (str, bytes, memoryview)) or (isinstance(data, Sequence) and len(data) > SMALL):
         return len(data)
     if not isinstance(data, Sequence):
@@ -295,8 +274,8 @@ def weight_of(data: object) -> int:
 
 
 def nbytes_of(array: Array) -> int:
-    """Return the size in bytes of an output, including its strings."""
-    return sum(map(len, array.reshape(-1).tolist())) if array.dtype == object else array.nbytes
+    """Return the size in bytes of an output, including its strings if they are not so many that it is large anyway."""
+    return sum(map(len, array.reshape(-1).tolist())) if array.dtype == object and array.size < SMALL else array.nbytes
 
 
 def as_json(array: Array) -> tuple[Any, bool]:
@@ -312,12 +291,7 @@ def as_json(array: Array) -> tuple[Any, bool]:
             return [text.decode() for text in texts], False
         except UnicodeDecodeError:
             return [base64.b64encode(text).decode("ascii") for text in texts], True
-    return (flat.astype(np.float32) if datatype_is_half(flat.dtype) else flat), False
-
-
-def datatype_is_half(dtype: np.dtype[Any]) -> bool:
-    """Return whether the dtype is a 16-bit float, which gRPC carries only as raw bytes."""
-    return _DATATYPES.get(dtype.name) in ("FP16", "BF16")
+    return (flat.astype(np.float32) if _DATATYPES.get(flat.dtype.name) in HALVES else flat), False
 
 
 def as_raw(array: Array) -> bytes:
