@@ -84,10 +84,7 @@ def _layer(context: Context, node: Node) -> QuantizedLayer | HybridLayer | None:
 
 
 def _scatter(context: Context, node: Node, layer: QuantizedLayer | HybridLayer | None) -> Scatter:
-    """Plan the transposed convolution once the output's shape is known, which the output gets.
-
-    The batch of a constant shape is that of the file, or 0 where a converter did not know it; the input's counts, as in XNNPACK.
-    """
+    """Plan the transposed convolution once the output's shape is known; a constant one has the input's batch, as in XNNPACK."""
     shape, weights, source = node.inputs[:3]
     options = node.options(TransposeConvOptions)
     batch, height, width, channels = wanted = read_ints(shape)
