@@ -147,3 +147,16 @@ def test_numbers_have_no_memory_before_tensors_are_allocated() -> None:
     interpreter = Interpreter(model_content=moving_model(TensorType.FLOAT32, [2]))
     with pytest.raises(TensorError, match="Try calling allocate_tensors"):
         interpreter.set_tensor(0, np.zeros(2, np.float32))
+
+
+@pytest.mark.parametrize("kind", [TensorType.FLOAT32, TensorType.STRING])
+def test_arrays_without_elements_may_be_given_before_tensors_are_allocated_as_to_litert(kind: TensorType) -> None:
+    rival = pytest.importorskip("ai_edge_litert.interpreter").Interpreter
+    for make in (rival, Interpreter):
+        interpreter = make(model_content=moving_model(kind, [0, 3]))
+        for shape in ([0, 3], [0, 7]):
+            interpreter.resize_tensor_input(0, shape)
+            interpreter.set_tensor(0, np.zeros(shape, np.float32 if kind is TensorType.FLOAT32 else object))
+            interpreter.allocate_tensors()
+            interpreter.invoke()
+            assert interpreter.get_tensor(1).size == 0

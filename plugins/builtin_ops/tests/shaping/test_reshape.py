@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -21,6 +24,19 @@ def reshape(shape: tuple[int, ...], wanted: list[int], *, constant: bool = True)
     (output,) = run_op(model, values) if constant else run_op(model, values, vector)
     np.testing.assert_array_equal(output.ravel(), values.ravel())
     return output
+
+
+@pytest.mark.parametrize("wanted", [[0, 3, 4], [0, 12], [2, 0, 2]])
+def test_the_only_zero_of_a_constant_shape_is_free_as_in_xnnpack(wanted: list[int], litert: Callable[..., Any]) -> None:
+    """A converter that does not know a dimension may write 0."""
+    values = np.arange(48, dtype=np.float32).reshape(4, 3, 4)
+    vector = np.array(wanted, np.int32)
+    model = one_op_model("RESHAPE", [Spec("float32", (4, 3, 4)), vector], [Spec("float32", [dim or 1 for dim in wanted])])
+    [found], [theirs] = run_op(model, values), litert(model, values, kernels=None)
+    assert found.shape == theirs.shape
+    np.testing.assert_array_equal(found, theirs)
+    with pytest.raises(OpletError, match="has 48 elements"):
+        reshape((4, 3, 4), wanted, constant=False)
 
 
 @pytest.mark.parametrize("constant", [True, False])

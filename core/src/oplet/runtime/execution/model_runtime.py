@@ -339,8 +339,8 @@ class ModelRuntime:
 def _write(subgraph: Subgraph, tensor: Tensor, value: Any) -> None:
     """Copy a value into a tensor."""
     array = as_tensor_value(tensor, value)
-    if subgraph.absorption.has_no(tensor):
-        return  # as where it has memory: it is computed before anything reads it
+    if subgraph.absorption.has_no(tensor) or not (array.size or tensor.is_constant):
+        return  # as where it has memory: it is computed before anything reads it, or has no elements
     if tensor.type is TensorType.STRING and not tensor.has_data and tensor.index in subgraph.inputs:
         tensor.set_memory(np.empty(tensor.shape, object))  # as LiteRT, which allocates texts when they are given
     # After a refused resize, a tensor may have a new shape and the memory of before.

@@ -1,4 +1,4 @@
-"""RESHAPE: the same values in another shape; a dimension of -1 is computed from the others.
+"""RESHAPE: the same values in another shape; a dimension of -1, or the only 0 of a constant shape, is computed from the others.
 
 Numerics: tflite/kernels/reshape.cc, tflite/kernels/internal/reshape_utils.h
 """
@@ -31,33 +31,33 @@ def _shapes(node: Node) -> list[Shape]:
         wanted = read_ints(node.inputs[1])
     else:
         new_shape = node.options(ReshapeOptions).new_shape
-        wanted = [] if new_shape is None else new_shape.tolist()
-        # Old converters wrote a scalar's shape as [0].
-        if wanted == [0]:
-            wanted = []
+        wanted = [] if new_shape is None or new_shape.tolist() == [0] else new_shape.tolist()  # [0] was written for a scalar's
     ensure(
         len(wanted) <= _MOST_DIMENSIONS, lambda: f"the new shape has {len(wanted)} dimensions; {_MOST_DIMENSIONS} are possible."
     )
     ensure(all(dim >= -1 for dim in wanted), lambda: f"the new shape {wanted} has a dimension below -1.")
     ensure(wanted.count(-1) <= 1, lambda: f"the new shape {wanted} has more than one -1.")
+    judge = ensure_fits if 0 in wanted else ensure  # XNNPACK, which LiteRT asks first, prepares shapes without elements
+    fixed = not _shape_in_tensor(node) or node.inputs[1].is_constant
+    if fixed and source.size and wanted.count(0) == 1 and -1 not in wanted:
+        wanted = [dim or -1 for dim in wanted]  # as in XNNPACK
     shape = tuple(wanted)
     if -1 in wanted:
         # Zeros are left out on both sides, so that [0, 3] can become [0, -1].
         known = prod(dim for dim in wanted if dim > 0)
         rest = 0 if source.size == 0 and 0 not in wanted else prod(dim for dim in source.shape if dim) // known
         shape = tuple(rest if dim == -1 else dim for dim in wanted)
-    judge = ensure_fits if 0 in wanted else ensure  # XNNPACK, which LiteRT asks first, prepares shapes without elements
+    size = prod(shape)
     judge(
-        prod(shape) == source.size,
-        lambda: f"{source} has {source.size} elements, the new shape {wanted} has {prod(shape)}{_hint(node, prod(shape))}.",
+        size == source.size,
+        lambda: f"{source} has {source.size} elements, the new shape {wanted} has {size}{_hint(node, size * fixed)}.",
     )
     return [shape]
 
 
 def _hint(node: Node, size: int) -> str:
-    """Return an error hint for a model exported with a fixed batch size that got another; "" if it does not apply."""
-    fixed = not _shape_in_tensor(node) or node.inputs[1].is_constant
-    if not fixed or not size or node.inputs[0].size % size:
+    """Return an error hint for a model exported with a fixed batch size that got another; "" if it does not apply, or for 0."""
+    if not size or node.inputs[0].size % size:
         return ""
     return "; where a batch of another size is given, `oplet rewrite --batch N` (-1 for any) makes the model fit it"
 

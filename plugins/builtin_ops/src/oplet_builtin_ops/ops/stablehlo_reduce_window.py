@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, Tensor, checkpoint, ensure
+from oplet import Context, Node, Registration, Tensor, checkpoint, ensure, ensure_fits
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_shape, ensure_same_type
 from oplet.schema.stablehlo_options import StablehloReduceWindowOptions
@@ -47,7 +47,7 @@ def prepare(context: Context, node: Node) -> None:
         AxisPadding(dim, low, high, spread - 1) for dim, low, high, spread in zip(source.shape, edges[::2], edges[1::2], spreads)
     ]
     shape = tuple(padding.padded for padding in paddings)
-    ensure(
+    ensure_fits(
         shape == source.shape or min(shape) > 0,
         f"the padding specification of stablehlo.reduce_window gives an empty tensor: {source}, padded by {edges}.",
     )

@@ -64,8 +64,7 @@ def prepare(context: Context, node: Node) -> None:
     if not shape.is_constant:
         context.set_dynamic(output)
         return
-    scatter = _scatter(node, layer)
-    context.resize_tensor(output, tuple(read_ints(shape)))
+    scatter = _scatter(context, node, layer)
     sizes = _scratch_sizes(node, scatter, layer)
     tensors = _Scratch(*(size and context.add_temporary(node, *size) for size in sizes))
     node.prepared = layer, scatter, tensors
@@ -84,11 +83,12 @@ def _layer(context: Context, node: Node) -> QuantizedLayer | HybridLayer | None:
     return convolution_layer(node, source, weights, bias, activation, TensorType.INT8, centred=True)
 
 
-def _scatter(node: Node, layer: QuantizedLayer | HybridLayer | None) -> Scatter:
-    """Plan the transposed convolution once the output's shape is known."""
+def _scatter(context: Context, node: Node, layer: QuantizedLayer | HybridLayer | None) -> Scatter:
+    """Plan the transposed convolution once the output's shape is known; a constant one has the input's batch, as in XNNPACK."""
     shape, weights, source = node.inputs[:3]
     options = node.options(TransposeConvOptions)
     batch, height, width, channels = wanted = read_ints(shape)
+    batch = source.shape[0] if shape.is_constant else batch
     filters, rows, columns, depth = weights.shape
     ensure_fits(
         batch == source.shape[0] and channels == filters,
@@ -101,6 +101,7 @@ def _scatter(node: Node, layer: QuantizedLayer | HybridLayer | None) -> Scatter:
         (y.out, x.out) == source.shape[1:3],
         f"an output of {height} x {width} belongs to an input of {y.out} x {x.out}, not to {source}.",
     )
+    context.resize_tensor(node.outputs[0], (batch, height, width, channels))
     return Scatter(Windows(batch, y, x, filters), depth, isinstance(layer, HybridLayer))
 
 
@@ -137,8 +138,7 @@ def bind(context: Context, node: Node) -> Thunk:
 
 def _run_sized(context: Context, node: Node, layer: QuantizedLayer | HybridLayer | None) -> None:
     """Run with an output shape that is a run-time input and decides the scratch memory."""
-    scatter = _scatter(node, layer)
-    context.resize_tensor(node.outputs[0], tuple(read_ints(node.inputs[0])))
+    scatter = _scatter(context, node, layer)
     sizes = _scratch_sizes(node, scatter, layer)
     charge(sum(prod(shape) * _FLOATS[type]().nbytes for shape, type in filter(None, sizes)))
     scratch = _Scratch(*(size and np.empty(size[0], _FLOATS[size[1]]) for size in sizes))
