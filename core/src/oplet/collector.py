@@ -39,11 +39,9 @@ def collecting_rarely(function: Called) -> Called:
         finally:
             if gc.get_threshold()[0] == _RARELY:
                 gc.set_threshold(*often)
-            if len(sys.modules) > modules and not frozen:
-                # This walks over them: a program that has been seen to freeze objects is left alone for good.
-                frozen = gc.get_freeze_count() > 0
-                if not frozen:
-                    gc.freeze()
-                    gc.unfreeze()
+            # Counting walks over them: a program that has been seen to freeze objects is left alone for good.
+            if len(sys.modules) > modules and not frozen and not (frozen := gc.get_freeze_count() > 0):
+                gc.freeze()
+                gc.unfreeze()
 
     return cast("Called", rarely)

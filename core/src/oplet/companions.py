@@ -134,9 +134,8 @@ class _Finder:  # not a MetaPathFinder: importing importlib.abc imports thirty m
             return ModuleSpec(fullname, cast("Loader", _Forward(found)), is_package=True)
         if name in KNOWN and not module:
             # The module that is missing is the package's: of `from oplet import NAME`, Python is silent where it is that name.
-            raise ModuleNotFoundError(
-                f"No module named '{fullname}': {_command(name)} brings it.", name=KNOWN[name].replace("-", "_")
-            )
+            brought = KNOWN[name].replace("-", "_")
+            raise ModuleNotFoundError(f"No module named '{fullname}': {_command(name)} brings it.", name=brought)
         return None
 
 

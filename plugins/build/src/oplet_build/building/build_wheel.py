@@ -102,13 +102,6 @@ def build_wheel(
     needs = needs_of(opened, ops=ops, all_codes=all_codes)
     if not needs:
         raise BuildError("These models have no operators, so there is nothing to build; name some with --op.")
-    found = cut_kernels(
-        needs,
-        name,
-        PluginManager() if plugins is None else plugins,
-        keep_comments=keep_comments,
-        types=types,
-        prefer=Preference.read(prefer),
-        models=opened,
-    )
+    manager, preference = PluginManager() if plugins is None else plugins, Preference.read(prefer)
+    found = cut_kernels(needs, name, manager, keep_comments=keep_comments, types=types, prefer=preference, models=opened)
     return BuiltWheel(write_wheel(found, version, Path(directory)), found)

@@ -83,11 +83,11 @@ def timed_protocol(seconds: float) -> type[asyncio.Protocol]:
             if self._task is not None:
                 self._task.cancel()
 
-        def _wind(self, least: int = 0) -> None:
+        def _wind(self, least: int | None = None) -> None:
             if self._timer is not None:
                 self._timer.cancel()
             self._untaken = self.transport.get_write_buffer_size()
-            self._least = least or max(1, self._untaken // _TIMES)
+            self._least = max(1, self._untaken // _TIMES) if least is None else least
             self._timer = self.loop.call_later(seconds, self._late)
 
         def _late(self) -> None:

@@ -55,13 +55,12 @@ def source_of(tree: ast.Module) -> str:
 
 
 class _Formatted(ast.NodeTransformer):
-    """Makes calls of `str.format` of f-strings with texts in their fields, whose quotes `ast.unparse` takes from Python 3.12 on to be free."""
+    """Makes calls of `str.format` of f-strings with texts in their fields, whose quotes `ast.unparse` does not mind from Python 3.12 on."""
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
-        inner = (
-            each for field in syntax_nodes(node) if isinstance(field, ast.FormattedValue) for each in syntax_nodes(field.value)
-        )
-        if not any(isinstance(each, ast.Constant) and isinstance(each.value, (str, bytes)) for each in inner):
+        fields = (each.value for each in syntax_nodes(node) if isinstance(each, ast.FormattedValue))
+        constants = (each for field in fields for each in syntax_nodes(field) if isinstance(each, ast.Constant))
+        if not any(isinstance(each.value, (str, bytes)) for each in constants):
             return node
         values: list[ast.expr] = []
         return ast.Call(ast.Attribute(ast.Constant(self._template(node, values)), "format", ast.Load()), values, [])
