@@ -10,7 +10,7 @@ requirements=${OPLET_REQUIREMENTS:-requirements-test.txt}
 . scripts/steps.sh
 # The first minutes are pip's, which says what it collects: a script that says nothing looks as if it hung.
 quiet="--progress-bar off"
-[ -x "$venv/bin/python" ] || echo "$(now): making $venv of $requirements (requirements-test.txt: 0.7 GB and some minutes)" >&2
+[ -x "$venv/bin/python" ] || echo "$(now): making $venv of $requirements (requirements-test.txt: 0.5 GB and some minutes)" >&2
 . scripts/venv.sh
 files=
 for file in $requirements; do files="$files -r $file"; done

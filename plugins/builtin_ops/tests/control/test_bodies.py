@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from plugins.builtin_ops.tests.control.bodies import Step, model_with_body
 
-from oplet import ModelBuilder
+from oplet import Interpreter, ModelBuilder
 from oplet.errors import OpletError
 from oplet.schema.enums import ActivationFunctionType, StablehloComparisonDirection, StablehloComparisonType
 from oplet.schema.options import AddOptions, RandomOptions
@@ -163,6 +163,23 @@ def test_reduce_window_folds_each_window_tap_by_tap(name: str) -> None:
         for i in range(4)
     ]
     np.testing.assert_array_equal(run_op(data, x, np.float32(3))[0], expected)
+
+
+def test_reduce_window_of_a_batch_of_0_that_it_pads_is_refused_when_it_runs_as_in_litert() -> None:
+    rival = pytest.importorskip("ai_edge_litert.interpreter")
+    options = StablehloReduceWindowOptions(
+        window_dimensions=ints(1, 2), window_strides=ints(1, 1), base_dilations=ints(1, 1), window_dilations=ints(1, 1),
+        padding=ints(0, 0, 0, 1), body_subgraph_index=1,
+    )  # fmt: skip
+    data = model_with_body(
+        "STABLEHLO_REDUCE_WINDOW", [("float32", (0, 6)), ("float32", ())], [("float32", (0, 6))], options, ["float32"] * 2,
+        [("ADD", (0, 1), "float32", None)], [2],
+    )  # fmt: skip
+    for make in (Interpreter, rival.Interpreter):
+        interpreter = make(model_content=data)
+        interpreter.allocate_tensors()
+        with pytest.raises(RuntimeError, match="empty tensor"):
+            interpreter.invoke()
 
 
 def test_bitwise_bodies_combine_bits() -> None:
