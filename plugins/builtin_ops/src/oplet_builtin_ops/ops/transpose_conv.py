@@ -84,11 +84,13 @@ def _layer(context: Context, node: Node) -> QuantizedLayer | HybridLayer | None:
 
 
 def _scatter(context: Context, node: Node, layer: QuantizedLayer | HybridLayer | None) -> Scatter:
-    """Plan the transposed convolution once the output's shape is known; a constant one has the input's batch, as in XNNPACK."""
+    """Plan the transposed convolution once the output's shape is known; of floats a constant one has the input's batch, as in XNNPACK,
+    whose integers are rounded otherwise: LiteRT's own kernel, whose rounding they have here, refuses another batch.
+    """
     shape, weights, source = node.inputs[:3]
     options = node.options(TransposeConvOptions)
     batch, height, width, channels = wanted = read_ints(shape)
-    batch = source.shape[0] if shape.is_constant else batch
+    batch = source.shape[0] if shape.is_constant and layer is None else batch
     filters, rows, columns, depth = weights.shape
     ensure_fits(
         batch == source.shape[0] and channels == filters,
