@@ -1,8 +1,7 @@
 """The built-in operators of the .tflite format, in numpy.
 
 Each operator is one module of `oplet_builtin_ops.ops`, named like the operator in lower case, with its `REGISTRATION`; those of a
-family stand together in the family's module, each under its own name (`FAMILIES`). A
-module is imported when a model needs it.
+family stand together in the family's module, each under its own name (`FAMILIES`). A module is imported when a model needs it.
 """
 
 from __future__ import annotations

@@ -236,7 +236,6 @@ def verify_once(model: Model, *, is_known: bool) -> bool:
             verify(model)
         model.set_verified()
     for fault in signature_faults(model):
-        warnings.warn(
-            plain(f"{model.name}: {fault}", LONGEST), stacklevel=4
-        )  # where the interpreter is made: `collecting_rarely` is between
+        # Of the line where the interpreter is made: `collecting_rarely` is between.
+        warnings.warn(plain(f"{model.name}: {fault}", LONGEST), stacklevel=4)
     return is_new
