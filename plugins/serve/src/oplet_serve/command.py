@@ -198,9 +198,8 @@ def _run(
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     # Warns of each malformed request: a log that strangers fill, and that stops the server where nobody reads it.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-    logging.getLogger("grpc._cython.cygrpc").setLevel(
-        logging.CRITICAL
-    )  # the same of clients that leave; what fails here is logged here
+    # gRPC does the same of clients that leave; what fails in a call is logged by the call.
+    logging.getLogger("grpc._cython.cygrpc").setLevel(logging.CRITICAL)
     host, http_port, grpc_port, metrics_port = address
 
     def ready() -> None:
