@@ -27,7 +27,6 @@ from oplet_build.building.build_wheel import build_wheel
 from oplet_build.building.cutting.dependencies import DependencyClosure
 from oplet_build.building.cutting.import_rewriting import rewrite_imports
 from oplet_build.building.cutting.syntax import source_of
-from oplet_build.building.cutting.tree_shaking import shaken_source
 from oplet_build.building.distributions import Package, find_package
 from oplet_build.building.error import BuildError
 from oplet_build.selection.needs import Use
@@ -58,36 +57,11 @@ def kept(package: Package, *roots: str, uses: list[Use] | None = None) -> dict[s
     """The source of each module that is kept for the roots, by its name below the package."""
     closure = DependencyClosure([package], uses=uses)
     for root in roots:
-        module, _, attribute = root.partition(":")
-        closure.require(f"invented.{module}".rstrip("."), attribute)
-    return {
-        name.removeprefix("invented").lstrip("."): r.module.text
-        if r.module.whole
-        else shaken_source(r.module, r.kept, left_out=closure.left_out(r.module))
-        for name, r in closure.modules.items()
-    }
+        closure.require(f"invented.{root}")
+    return {name.removeprefix("invented").lstrip("."): closure.source(name) for name in closure.modules}
 
 
-def names(source: str) -> set[str]:
-    """What a module binds at its top level."""
-    found = set()
-    for node in ast.parse(source).body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found.add(node.name)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found.update(alias.asname or alias.name for alias in node.names)
-        else:
-            found.update(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-    return found - {"annotations"}
-
-
-HELPERS = """
-    def used(): return _inner()
-    def _inner(): return LIMIT
-    def unused(): return OTHER
-    LIMIT = 3
-    OTHER = 4
-"""
+HELPERS = "def used(): return 3\n"
 
 
 @pytest.mark.parametrize(
@@ -105,25 +79,8 @@ HELPERS = """
     ],
 )
 def test_only_what_is_reached_is_kept(write: Write, root: str, modules: set[str]) -> None:
-    package = write({"root.py": root, "helpers.py": HELPERS, "again.py": "from .helpers import used, unused", "no.py": ""})
-    found = kept(package, "root:f")
-    assert set(found) == {"", "root"} | modules
-    assert names(found["helpers"]) == {"used", "_inner", "LIMIT"}
-
-
-@pytest.mark.parametrize(
-    "nasty",
-    [
-        "def f(): return globals()['un' + 'used']()",
-        "def f(): return eval('unused()')",
-        "import sys\ndef f(): return getattr(sys.modules[__name__], 'unused')",
-        "def __getattr__(name): return unused\ndef f(): return 1",
-        "from os.path import *\ndef f(): return 1",
-    ],
-)
-def test_a_module_that_looks_itself_up_stays_whole(write: Write, nasty: str) -> None:
-    text = nasty + "\ndef unused(): return 1  # kept\n"
-    assert kept(write({"root.py": text}), "root:f")["root"] == text
+    package = write({"root.py": root, "helpers.py": HELPERS, "again.py": "from .helpers import used", "no.py": "UNUSED = 1"})
+    assert set(kept(package, "root")) == {"", "root"} | modules
 
 
 @pytest.mark.parametrize(
@@ -137,111 +94,81 @@ def test_a_module_that_looks_itself_up_stays_whole(write: Write, nasty: str) -> 
         "from importlib import import_module\ndef f(): return import_module('.helpers', __package__)",
         "from importlib import import_module\ndef f(name): return import_module(f'{__package__}.{name}')",
         "def f(): return 'invented.helpers'",
+        "def f(): return 'invented.helpers:used'",
     ],
 )
-def test_a_module_that_is_looked_up_stays_whole(write: Write, nasty: str) -> None:
-    assert names(kept(write({"root.py": nasty, "helpers.py": HELPERS}), "root:f")["helpers"]) == names(textwrap.dedent(HELPERS))
+def test_a_module_that_is_looked_up_is_kept(write: Write, nasty: str) -> None:
+    assert "def used" in kept(write({"root.py": nasty, "helpers.py": HELPERS}), "root")["helpers"]
 
 
 @pytest.mark.parametrize(
-    ("statement", "stays"),
+    ("start", "stays"),
     [
-        ("TABLE['x'] = 1", True),
-        ("register(unused)", True),
-        ("LATER = register(unused)", True),
-        ("for x in (1, 2): TABLE[x] = x", True),
-        ("if not TABLE: raise ImportError", True),
-        ("@register\ndef later(): pass", True),
-        ("class Later(metaclass=Meta): pass", True),
-        ("import invented.effects", True),
-        ("from invented.effects import nothing", True),
-        ("import json", True),  # nothing uses it, so it is there for what importing it does
-        ("import numpy as np\nTABLE2 = np.add(1, 2, out=TABLE)", True),
-        ("PURE = dict(a=tuple(range(3)), b={1: [2]})", False),
-        ("import numpy as np\nPURE = np.array([1, 2], np.float32).reshape(2, 1)", False),
-        ("from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Pure:\n    x: int = 0", False),
-        ("import functools\n@functools.cache\ndef pure(): pass", False),
-        ("try:\n    import one_thing as thing\nexcept ImportError:\n    import another as thing\ndef g(): return thing", False),
-        ("if TYPE_CHECKING:\n    import invented.effects", False),
-        ("from invented.helpers import used\ndef g(): return used", False),
-        ("if __name__ == '__main__':\n    register(1)", False),
+        ("TABLE = {}\nTABLE['x'] = 1", True),
+        ("register()", True),
+        ("from .helpers import used", True),
+        ("import invented.helpers", True),
+        ("for x in (1, 2): print(x)", True),
+        ("if not NAME: raise ImportError", True),
+        (
+            "from oplet import hookimpl\nNAMES = ['A']\n@hookimpl\ndef register_ops(resolver):\n    from .helpers import used",
+            False,
+        ),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .helpers import used", False),
     ],
 )
-def test_statements_with_effects_stay_and_others_go(write: Write, statement: str, stays: bool) -> None:
-    start = "from typing import TYPE_CHECKING\nTABLE = {}\nMeta = type\ndef register(x): return x\ndef unused(): pass\n"
-    package = write(
-        {
-            "root.py": f"{start}{statement}\ndef f(): return 1\n",
-            "helpers.py": HELPERS,
-            "effects.py": "nothing = print('here')",
-        }
-    )
-    found = kept(package, "root:f")
-    assert (names(found["root"]) != {"f"} or "effects" in found) is stays
-    if not stays:
-        assert set(found) == {"", "root"}
+def test_of_a_package_s_own_module_only_what_has_an_effect_or_is_imported_stays(write: Write, start: str, stays: bool) -> None:
+    files = {"__init__.py": start, "helpers.py": HELPERS}
+    assert bool(kept(write({**files, "root.py": "x = 1"}), "root")[""]) is stays
+    assert kept(write({**files, "root.py": "from invented import NAMES"}), "root")[""]
 
 
 def test_conditional_imports_are_kept_with_both_branches(write: Write) -> None:
     text = "try:\n    from .fast import g\nexcept ImportError:\n    from .slow import g\ndef f(): return g()\n"
-    found = kept(write({"root.py": text, "fast.py": "def g(): pass", "slow.py": "def g(): pass"}), "root:f")
+    found = kept(write({"root.py": text, "fast.py": "def g(): pass", "slow.py": "def g(): pass"}), "root")
     assert set(found) == {"", "root", "fast", "slow"}
     assert "except ImportError" in found["root"]
 
 
-def test_annotations_comments_and_docstrings_go_and_what_they_name(write: Write) -> None:
+def test_comments_docstrings_and_code_for_type_checkers_go(write: Write) -> None:
     text = '''
         """About this."""
         from __future__ import annotations
-        from dataclasses import dataclass
-        from typing import ClassVar
-        from .helpers import Unused
+        import typing
+        from typing import TYPE_CHECKING
+        if TYPE_CHECKING:
+            from .helpers import Unused
+        if typing.TYPE_CHECKING:
+            from .helpers import Unused
 
-        @dataclass
         class Point:
             """A point."""
             x: Unused
-            count: ClassVar[int] = 0
 
-        def f(x: Unused, *rest: Unused) -> Unused:
+        def f(x: Unused) -> Unused:
             """Say so."""
-            y: Unused = x  # because
-            return Point(y)
+            return Point(x)  # because
     '''
-    found = kept(write({"root.py": text, "helpers.py": "class Unused: pass"}), "root:f")
+    found = kept(write({"root.py": text, "helpers.py": "class Unused: pass"}), "root")
     assert set(found) == {"", "root"}
-    assert names(found["root"]) == {"dataclass", "ClassVar", "Point", "f"}
-    assert "def f(x, *rest):\n    y = x\n    return Point(y)" in found["root"]
-    scope: dict[str, object] = {"__name__": "shaken_source"}
-    sys.modules["shaken_source"] = type(sys)("shaken_source")
-    try:
-        sys.modules["shaken_source"].__dict__.update(scope)
-        exec(found["root"], sys.modules["shaken_source"].__dict__)
-        assert [f.name for f in __import__("dataclasses").fields(sys.modules["shaken_source"].Point)] == ["x"]
-    finally:
-        del sys.modules["shaken_source"]
-
-
-def test_annotations_that_are_computed_or_read_stay(write: Write) -> None:
-    late = "from __future__ import annotations\nfrom .helpers import A\nfrom typing import get_type_hints\ndef f(x: A): return get_type_hints(f)"
-    for text in ("from .helpers import A\ndef f(x: A): pass", late):
-        found = kept(write({"root.py": text, "helpers.py": "class A: pass"}), "root:f")
-        assert names(found["helpers"]) == {"A"}
-        assert "x: A" in found["root"]
+    assert not any(word in found["root"] for word in ("About", "A point", "Say so", "because"))
+    assert "class Point:\n    x: Unused" in found["root"]
+    text = text.replace("Say so", "{__doc__}")
+    assert "About" in kept(write({"root.py": text}), "root")["root"], "what reads docstrings keeps them"
 
 
 def test_data_files_are_kept_by_name_and_refused_otherwise(write: Write) -> None:
     text = """
         from importlib.resources import files
         def f(): return files("invented").joinpath("data", "table.csv").read_text()
-        def g(name): return files(__package__).joinpath(name).read_text()
     """
-    package = write({"root.py": text, "data/table.csv": "1", "data/other.csv": "2"})
+    more = "\ndef g(name): return files(__package__).joinpath(name).read_text()\n"
+    package = write({"root.py": text, "more.py": textwrap.dedent(text) + more, "data/table.csv": "1", "data/other.csv": "2"})
     closure = DependencyClosure([package])
-    closure.require("invented.root", "f")
+    closure.require("invented.root")
     assert closure.data == {("invented", "data/table.csv")}
-    with pytest.raises(BuildError, match=r"invented.root reads files of its package in line 4"):
-        DependencyClosure([find_package("invented")]).require("invented.root", "g")
+    with pytest.raises(BuildError, match=r"invented.more reads files of its package in line 5"):
+        closure.require("invented.more")
 
 
 INT8 = Use((TensorType.INT8, TensorType.INT4, None), False)
@@ -275,7 +202,7 @@ def test_variants_that_no_node_uses_go(write: Write, variant: str, uses: list[Us
                 return g()
             return 3
     """
-    found = kept(write({"root.py": text, "small.py": "def g(): return 4"}), "root:f", uses=uses)
+    found = kept(write({"root.py": text, "small.py": "def g(): return 4"}), "root", uses=uses)
     assert ("small" in found) is stays
     if not stays:
         scope: dict[str, Callable[[bool], int]] = {}
@@ -289,14 +216,14 @@ def test_variants_that_no_node_uses_go(write: Write, variant: str, uses: list[Us
 def test_variants_that_cannot_be_read_are_refused(write: Write, variant: str) -> None:
     package = write({"root.py": f"VARIANTS = {{'invented.small': {variant}}}\ndef f(): pass"})
     with pytest.raises(BuildError, match=r"VARIANTS of invented\.root must be written out"):
-        kept(package, "root:f")
+        kept(package, "root")
 
 
 def test_a_kernel_that_others_use_is_noticed(write: Write) -> None:
     package = write({"a.py": "from .b import g\ndef f(): return g()", "b.py": "def g(): return h()\ndef h(): pass"})
     for root, shared in (("a", {"invented.b"}), ("b", set())):
         closure = DependencyClosure([package])
-        closure.require(f"invented.{root}", "f" if root == "a" else "g")
+        closure.require(f"invented.{root}")
         assert closure.shared == shared
 
 
@@ -417,19 +344,7 @@ def test_kernels_of_a_small_model_are_small(tmp_path: Path) -> None:
         built = build_wheel([model], "my_app_ops", tmp_path / case)
         with zipfile.ZipFile(built.path) as archive:
             licences = sum(i.compress_size for i in archive.infolist() if "/licenses/" in i.filename)
-        assert (built.path.stat().st_size - licences) / Path(whole).stat().st_size < 0.055
-
-
-def test_of_a_family_s_module_a_wheel_has_the_operators_that_its_models_need(tmp_path: Path) -> None:
-    x, y = Spec("float32", [2, 3]), Spec("bool", [2, 3])
-    model = tmp_path / "less.tflite"
-    model.write_bytes(one_op_model("LESS", [x, x], [y]))
-    built = build_wheel([model], "my_app_ops", tmp_path / "dist")
-    with zipfile.ZipFile(built.path) as archive:
-        [text] = [archive.read(name).decode() for name in archive.namelist() if name.endswith("elementwise/comparison.py")]
-    assert "\nLESS = " in text
-    assert "GREATER" not in text
-    assert "EQUAL" not in text
+        assert (built.path.stat().st_size - licences) / Path(whole).stat().st_size < 0.065
 
 
 # What follows makes environments for real.
@@ -559,9 +474,9 @@ def cut_out(name: str, version: str, tmp_path: Path) -> Path:
     (folder / "LICENSE").write_text("Do what you like.\n")
     (package / "table.txt").write_text("2")
     (package / "scale.py").write_text(
-        "from importlib.resources import files\n\ndef factor():\n"
-        f"    return float((files('{name}') / 'table.txt').read_text())\n\ndef unused():\n    return 0\n"
+        f"from importlib.resources import files\n\ndef factor():\n    return float((files('{name}') / 'table.txt').read_text())\n"
     )
+    (package / "unused.py").write_text("NOTHING = 0\n")
     (package / "__init__.py").write_text(
         "import numpy as np\nfrom oplet import Registration, hookimpl\nfrom .scale import factor\n\n"
         "class Plugin:\n    @hookimpl\n    def register_ops(self, resolver):\n"
@@ -600,7 +515,7 @@ def test_a_third_party_s_plugin_is_cut_with_its_licence_and_data(user: Path, tmp
     assert "License-Expression: MIT" in metadata
     # It asks for `oplet`, the core with all built-in operators; what was cut out of it does with the core.
     assert re.findall(r"^Requires-Dist: (.+)$", metadata, re.MULTILINE) == ["oplet-core"]
-    assert "unused" not in inside.read("my_times/_times_op/scale.py").decode()
+    assert "my_times/_times_op/unused.py" not in inside.namelist()
     uninstall = [sys.executable, "-m", "pip", "--python", str(user), "uninstall", "--yes", "times_op"]
     run_child(uninstall, env=isolated())
     install(user, wheel)

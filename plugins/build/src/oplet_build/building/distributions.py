@@ -21,8 +21,6 @@ from oplet_build.building.error import BuildError
 
 __all__ = ["Distribution", "distribution", "licence_texts", "op_packages", "requirements_beyond"]
 
-#: Source that mentions one of these reads annotations at run time.
-_ANNOTATION_READERS = re.compile(r"get_type_hints|__annotations__|singledispatch|get_annotations|\bsignature\(")
 _LIBRARY = re.compile(r".+\.(so(\.\d+)*|dylib|dll)")
 
 
@@ -49,16 +47,6 @@ class Package:
         """The source texts of all modules, joined to one."""
         files = (path for path in self.modules.values() if path is not None)
         return "\n".join(path.read_text(encoding="utf-8-sig", errors="replace") for path in files)
-
-    @cached_property
-    def reads_annotations(self) -> bool:
-        """Whether one of its modules reads annotations at run time, so that they must be kept."""
-        return _ANNOTATION_READERS.search(self.texts) is not None
-
-    @cached_property
-    def plain_classes(self) -> bool:
-        """Whether subclassing its classes has no side effects."""
-        return "__init_subclass__" not in self.texts and "metaclass" not in self.texts
 
     @property
     def libraries(self) -> list[str]:

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import oplet
-from oplet_build.building.cutting.syntax import source_of, statement_lists
+from oplet_build.building.cutting.syntax import source_of, statement_lists, strip
 from oplet_build.building.distributions import Package, find_package
 from oplet_build.building.error import BuildError
 
@@ -113,7 +113,7 @@ def cut_core(
     for path, content in kernels.items():
         if path.endswith(".py"):
             tree = ast.parse(content, path)
-            _strip(tree)
+            strip(tree)
             roots += [cut.module(name, path) for name in _oplet_names(tree)]
     generated = {
         "oplet.plugins.manager": _MANAGER.format(package=package, distribution=distribution, version=version),
@@ -142,7 +142,7 @@ def core_packages(files: Iterable[str]) -> list[str]:
 
 def strip_source(tree: ast.Module) -> str:
     """Return a module's source without docstrings, comments and type-checking code, with the copy of flatbuffers in `FLATBUFFERS`."""
-    _strip(tree)
+    strip(tree)
     return _source(tree)
 
 
@@ -161,7 +161,7 @@ class _Cut:
         if module not in self._trees:
             path = self._source(module).modules.get(module)
             self._trees[module] = ast.parse(path.read_bytes() if path is not None else b"")
-            _strip(self._trees[module])
+            strip(self._trees[module])
         return self._trees[module]
 
     def path(self, module: str) -> str:
@@ -221,31 +221,6 @@ class _Cut:
         if top not in self._sources:
             self._sources[top] = find_package(top)
         return self._sources[top]
-
-
-def _strip(tree: ast.Module) -> None:
-    """Remove docstrings, other strings that stand alone, and type-checking code."""
-    for holder, body in statement_lists(tree):
-        if isinstance(holder, ast.Module):
-            body[:] = _undocumented(body)
-        elif isinstance(holder, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            body[:] = _undocumented(body) or [ast.Pass()]
-        body[:] = _executed(body)
-
-
-def _executed(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    for node in body:
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            yield from _executed(node.orelse)
-        else:
-            yield node
-
-
-def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Return the statements without docstrings, and without other strings that stand alone."""
-    return [
-        s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, str))
-    ]
 
 
 def _source(tree: ast.Module) -> str:

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from oplet import Model, PluginManager
 from oplet.toolkit import API_VERSION, Preference
 from oplet_build.building.cutting.cut_core import PACKAGES
-from oplet_build.building.cutting.dependencies import DependencyClosure, ReachedModule, ReadModules
+from oplet_build.building.cutting.dependencies import DependencyClosure, SourceModule
 from oplet_build.building.cutting.import_rewriting import rewrite_imports
-from oplet_build.building.cutting.tree_shaking import shaken_source
 from oplet_build.building.distributions import Distribution, Package, distribution, find_package, is_library, op_packages
 from oplet_build.building.error import BuildError
 from oplet_build.building.kernels import Kernel, Origin
@@ -72,7 +71,7 @@ def cut_kernels(
         needs: the ops, with their versions and tensor types.
         name: the new package's name in Python.
         plugins: the plugins that may have kernels for them.
-        keep_comments: copy needed modules unchanged; by default only their needed statements are kept.
+        keep_comments: copy needed modules unchanged, with all variants; by default without docstrings, comments and type-checking code.
         types: let kernels accept only tensor types that the needs name.
         prefer: plugins to take first where several have kernels for an op.
         models: the models of the needs. A kernel that fails to prepare their nodes does not replace one with more requirements.
@@ -87,7 +86,7 @@ def cut_kernels(
         i.tier == "selection" and i.module.partition(":")[0] == name for i in plugins.plugins()
     ):
         raise BuildError(f"'{name}' cannot be the package's name: a package that is called so is installed.")
-    sources = _Sources(owners, needs, shake=not keep_comments)
+    sources = _Sources(owners, needs, keep_comments)
     choice, closure = _cuttable(needs, plugins, prefer, sources)
     again = functools.partial(choose_providers, needs, plugins, prefer, {})
     if costly := indispensable_providers(models, choice, again, plugins.resolver(prefer)):
@@ -95,20 +94,20 @@ def cut_kernels(
     chosen = choice.kernels
     for kernel in chosen:
         owners.setdefault(kernel.module.partition(".")[0], kernel.distribution)
-    used = sorted({owners[reached.package.name] for reached in closure.modules.values()} | {k.distribution for k in chosen})
+    used = sorted({owners[module.package.name] for module in closure.modules.values()} | {k.distribution for k in chosen})
     result = CutPackage(name, list(needs), chosen, [distribution(each) for each in used])
-    homes = _homes(name, closure, chosen, keep_comments)
+    homes = _homes(name, closure, chosen)
     limits = {need.key: need.types for need in needs} if types else {}
     words = ", ".join(f"{source.name} {source.version}" for source in result.sources)
     result.files[f"{name}/__init__.py"] = plugin_module(chosen, homes, words, API_VERSION, limits).encode()
-    for module, reached in sorted(closure.modules.items()):
-        text = _source(reached, closure, keep_comments, name)
-        path = _path(module, reached.package, homes)
+    for module, source in sorted(closure.modules.items()):
+        text = source.text if keep_comments and module in closure.kept else closure.source(module, name)
+        path = _path(module, source.package, homes)
         if path in result.files:
             continue  # the empty `__init__.py` of the source package, which the new one replaces
         if text:
             text = _NOTICE + rewrite_imports(text, closure.packages, homes)
-        elif reached.package.modules[module] is None:
+        elif source.package.modules[module] is None:
             continue
         result.files[path] = text.encode()
         result.modules[path] = module
@@ -128,15 +127,14 @@ class _Sources:
     Args:
         owners: the distribution of each op package.
         needs: the ops.
-        shake: leave out statements that are not needed.
+        all_variants: keep variants of kernels that no node of the needs uses.
     """
 
-    def __init__(self, owners: Mapping[str, str], needs: Sequence[OpNeed], shake: bool) -> None:
+    def __init__(self, owners: Mapping[str, str], needs: Sequence[OpNeed], all_variants: bool) -> None:
         self._owners = owners
-        self._shake = shake
-        self._uses = {need.key: need.uses for need in needs}
+        self._uses = {need.key: frozenset() if all_variants else need.uses for need in needs}
         self._everything = _together(self._uses.values())
-        self._read: ReadModules = {}
+        self._read: dict[str, SourceModule] = {}
         self._package = functools.cache(find_package)
         self._mentioned_by = functools.cache(self._find_mentioned)
 
@@ -152,9 +150,9 @@ class _Sources:
             module: _together(self._uses[kernel.key] for kernel in chosen if kernel.module == module) for module in modules
         }
         while True:
-            closure = DependencyClosure(packages, self._shake, self._everything, uses_of, self._read)
+            closure = DependencyClosure(packages, self._everything, uses_of, self._read)
             for kernel in chosen:
-                closure.require(kernel.module, kernel.attribute)
+                closure.require(kernel.module)
             # A kernel that other kernels call also needs the variants for their nodes.
             shared = closure.shared & set(uses_of)
             if not shared:
@@ -216,23 +214,17 @@ def _together(uses: Iterable[frozenset[Use]]) -> frozenset[Use] | None:
     return frozenset().union(*each) if all(each) else None
 
 
-def _source(reached: ReachedModule, closure: DependencyClosure, keep_comments: bool, name: str) -> str:
-    if keep_comments or reached.module.whole:
-        return reached.module.text
-    return shaken_source(reached.module, reached.kept, closure.reads_docstrings, closure.left_out(reached.module), name)
-
-
-def _homes(name: str, closure: DependencyClosure, chosen: Iterable[Kernel], keep_comments: bool) -> dict[str, str]:
+def _homes(name: str, closure: DependencyClosure, chosen: Iterable[Kernel]) -> dict[str, str]:
     """Map the source packages to their new names. A single package with an empty `__init__.py` becomes the new package itself;
     others become subpackages of it.
     """
-    used = {reached.package.name for reached in closure.modules.values()}
+    used = {module.package.name for module in closure.modules.values()}
     if len(used) == 1:
         [top] = used
         root = closure.modules[top]
         names = {module.split(".")[1] for module in root.package.modules if "." in module}
         taken = names & {"register_ops", "OPLET_TIER", "OPLET_API", "hookimpl", "MutableOpResolver", "TensorType", "TypeLimit"}
-        empty = top in root.package.packages and not _source(root, closure, keep_comments, name)
+        empty = top in root.package.packages and not closure.source(top)
         if empty and not taken and not any(kernel.by_hook for kernel in chosen):
             return {each: name if each == top else f"{name}._{each}" for each in closure.packages}
     return {top: f"{name}._{top}" for top in closure.packages}

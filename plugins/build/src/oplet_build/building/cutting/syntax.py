@@ -1,14 +1,12 @@
-"""Walks through syntax trees and copies of them, which take most of a build's time; their source."""
+"""Walks through syntax trees, which take most of a build's time; source without docstrings and type-checking code."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-__all__ = ["copied", "source_of", "statement_lists", "syntax_nodes"]
-
-_Node = TypeVar("_Node", bound=ast.AST)
+__all__ = ["imported_module", "source_of", "statement_lists", "strip", "syntax_nodes"]
 
 
 def syntax_nodes(node: ast.AST) -> Iterator[ast.AST]:
@@ -37,16 +35,38 @@ def statement_lists(tree: ast.AST) -> Iterator[tuple[ast.AST, list[ast.stmt]]]:
                 holders += value
 
 
-def copied(node: _Node) -> _Node:
-    """Return a copy of a syntax node with copies of all below it."""
-    new = type(node)()
-    for name, value in vars(node).items():
-        if isinstance(value, list):
-            value = [copied(each) if isinstance(each, ast.AST) else each for each in value]
-        elif isinstance(value, ast.AST):
-            value = copied(value)
-        setattr(new, name, value)
-    return new
+def imported_module(node: ast.ImportFrom, module: str, is_package: bool) -> str:
+    """Return the full name of the module that a `from ... import` statement imports from; relative imports are resolved."""
+    if not node.level:
+        return node.module or ""
+    parts = module.split(".")
+    parts = parts[: len(parts) - node.level + is_package]
+    return ".".join([*parts, *(node.module or "").split(".")]).rstrip(".")
+
+
+def strip(tree: ast.Module) -> None:
+    """Remove docstrings, other strings that stand alone, and type-checking code."""
+    for holder, body in statement_lists(tree):
+        if isinstance(holder, ast.Module):
+            body[:] = _undocumented(body)
+        elif isinstance(holder, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            body[:] = _undocumented(body) or [ast.Pass()]
+        body[:] = _executed(body)
+
+
+def _executed(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        if isinstance(node, ast.If) and getattr(node.test, "attr", getattr(node.test, "id", "")) == "TYPE_CHECKING":
+            yield from _executed(node.orelse)
+        else:
+            yield node
+
+
+def _undocumented(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements without docstrings, and without other strings that stand alone."""
+    return [
+        s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, str))
+    ]
 
 
 def source_of(tree: ast.Module) -> str:
