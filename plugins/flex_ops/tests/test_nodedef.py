@@ -11,8 +11,8 @@ from plugins.flex_ops.tests.nodedefs import flex_options
 from plugins.flex_ops.tests.oracle import tensorflow_results
 
 from oplet import TensorType
+from oplet.kernels.nodedef import Type, read_node_def
 from oplet.schema.flexbuffers import read_flexbuffer
-from oplet_flex_ops.nodedef import Type, read_node_def
 
 GIVEN = {
     "T": TensorType.FLOAT32, "count": -3, "rate": 0.5, "whole": True, "name": b"\xff\x00", "shape": (2, -1), "any": None,

@@ -13,8 +13,8 @@ from plugins.text_ops.tests.pieces import FLAGS, OneOp, classic_model, flexbuffe
 
 from oplet import Interpreter, MutableOpResolver
 from oplet.errors import OpletError
+from oplet.kernels.nodedef import read_node_def
 from oplet_text_ops import FLEX_OPS, OPS, register_ops
-from oplet_text_ops.attributes import _items, _value
 
 TEXTS = strings("Füße ABC".encode(), b"", b"\xff a", "\u212b\ufb01".encode())
 
@@ -65,8 +65,9 @@ def test_flag_and_list_attributes_are_read() -> None:
     points = np.array([97, 32, 98], np.int32)
     op = flexed("UnicodeScriptTokenizeWithOffsets", {"keep_whitespace": True, "Tsplits": 9}, KINDS)
     assert op(points, np.array([0, 3]))[0].tolist() == [97, 32, 98]
-    assert _value(b"\x0a\x05\x18\x01\x18\xac\x02", text=True) == [1, 300]
-    assert _items(b"\x1a\x03\x01\xac\x02") == [(3, 1), (3, 300)]  # packed
+    for packed in (b"\x18\x01\x18\xac\x02", b"\x1a\x03\x01\xac\x02"):
+        entry = b"\x0a\x01x\x12\x07\x0a\x05" + packed
+        assert read_node_def(b"\x2a" + bytes([len(entry)]) + entry).attributes == {"x": [1, 300]}
 
 
 KINDS = ["int32", "int64", "int64", "int64", "int64"]

@@ -16,4 +16,6 @@ loads only modules that its kernels use.
     limits          loops over data that look at the clock, charged lists of numbers, memory that outlives a node's run
     strings         strings that kernels make, charged before they are made
     options         custom options that are FlexBuffers maps
+    nodedef         custom options that are NodeDefs, TensorFlow's operators with their attributes
+    regular         regular expressions of RE2
 """

@@ -19,6 +19,7 @@ from itertools import accumulate
 
 from oplet import Context, Node, TensorType, charge, ensure, ensure_type
 from oplet.kernels.limits import kept_copy, listed, paced
+from oplet.kernels.nodedef import Shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import (
@@ -32,7 +33,6 @@ from oplet_flex_ops.lists.nodes import (
 )
 from oplet_flex_ops.lists.partial_shapes import is_defined, merged, read_partial_shape, shown, without_first
 from oplet_flex_ops.lists.tensor_list import Element, TensorList, owned_rows
-from oplet_flex_ops.nodedef import Shape
 
 
 def prepare_sized(context: Context, node: Node) -> None:
