@@ -60,8 +60,7 @@ MODULES = """
     oplet.testing.wrapping_delegate oplet.tuning oplet.tuning.candidates oplet.tuning.child
     oplet.tuning.child.job oplet.tuning.child.measuring oplet.tuning.child.parent
     oplet.tuning.child.trial_json oplet.tuning.choice oplet.tuning.choice_cache oplet.tuning.differences
-    oplet.tuning.node_comparison oplet.tuning.random_inputs oplet.tuning.sensitivity oplet.tuning.splits
-    oplet.tuning.splits.node_times oplet.tuning.splits.proposals oplet.tuning.splits.stopwatch
+    oplet.tuning.node_comparison oplet.tuning.random_inputs oplet.tuning.sensitivity
     oplet.tuning.timed_interpreter oplet.tuning.tolerances oplet.tuning.trials
 """
 #: The public names of these modules: those of `__all__`, or all that is declared there.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import StateError
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 
     from oplet.ops.context import Context, Node
     from oplet.ops.tensor import Tensor
-    from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.execution.session import Backend
     from oplet.runtime.interpreter import Interpreter
     from oplet.runtime.subgraph import Subgraph
@@ -23,7 +21,6 @@ __all__ = [
     "SubgraphRunner",
     "inline_alike",
     "prepare_claimed",
-    "profiled",
     "resize_now",
     "unshare_plan",
 ]
@@ -205,23 +202,6 @@ def inline_alike(interpreter: Interpreter, other: Interpreter) -> None:
     from oplet.runtime.delegation.inlining import inline_alike
 
     inline_alike(interpreter._runtime.executors, other.subgraphs)
-
-
-@contextmanager
-def profiled(interpreter: Interpreter, profiler: Profiler | None) -> Iterator[None]:
-    """Context manager in which `profiler` replaces an interpreter's own; each run of a delegate's kernel is one event.
-
-    Args:
-        interpreter: the interpreter.
-        profiler: the profiler; None to record nothing.
-    """
-    session = interpreter._runtime.session
-    before = session.profiler, session.force_delegate_profiling
-    session.profiler, session.force_delegate_profiling = profiler, True
-    try:
-        yield
-    finally:
-        session.profiler, session.force_delegate_profiling = before
 
 
 def unshare_plan(interpreter: Interpreter) -> None:

@@ -90,7 +90,6 @@ _HOMES = {
     "idle_decompositions": "oplet.runtime.delegation.decompositions",
     "inline_alike": "oplet.access",
     "node_error": "oplet.runtime.describe.node_errors",
-    "profiled": "oplet.access",
     "single_threaded_blas": "oplet.runtime.threads.blas",
     "unshare_plan": "oplet.access",
 }

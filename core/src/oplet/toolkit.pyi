@@ -2,7 +2,6 @@
 from oplet.access import SubgraphRunner as SubgraphRunner
 from oplet.access import inline_alike as inline_alike
 from oplet.access import prepare_claimed as prepare_claimed
-from oplet.access import profiled as profiled
 from oplet.access import resize_now as resize_now
 from oplet.access import unshare_plan as unshare_plan
 from oplet.delegates.registry import LibraryEntry as LibraryEntry

@@ -293,6 +293,7 @@ def test_a_damaged_file_is_measured_over(packages, caplog):
         {"prefer": ["somebody", "builtin_ops"]},
         {"kernels": "slow", "prefer": []},
         {"kernels": ["slow"]},
+        {"delegates": ["quick"], "nodes": ["0-3"]},
     ],
     ids=str,
 )

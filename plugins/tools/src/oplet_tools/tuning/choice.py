@@ -16,7 +16,7 @@ from oplet.errors import DelegateError, DelegateLoadError, OpletError, text_of
 from oplet.texts import logger_of
 from oplet.toolkit import AUTO, Preference
 from oplet_predictor.arguments import parse_delegate
-from oplet_tools.tuning.candidates import Candidate, Runs, builtin_operators, delegate_names, kernel_sets
+from oplet_tools.tuning.candidates import Candidate, builtin_operators, delegate_names, kernel_sets
 from oplet_tools.tuning.child.job import Job, job_of
 from oplet_tools.tuning.child.parent import ChildError, measure_in_child
 from oplet_tools.tuning.child.trial_json import read_candidate, read_trial, written
@@ -236,13 +236,11 @@ def _possible(candidate: Candidate, model: Model, manager: PluginManager) -> Can
     """Return the candidate, read from a cache file that may be somebody else's, if it can run on this machine.
 
     Raises:
-        ValueError: it names plugins or delegates that are not installed or not for this model, or nodes that the model lacks.
+        ValueError: it names plugins or delegates that are not installed or not for this model.
     """
     delegates = candidate.delegates
     known = len(set(delegates)) == len(delegates) and set(delegates) <= set(delegate_names(manager))
-    nodes = next((len(main.operators or ()) for main in model.lazy_root.subgraphs or ()), 0)
-    theirs = len(candidate.nodes) in (0, len(delegates)) and all(Runs(text).lasts[-1] < nodes for text in candidate.nodes)
-    if not (known and theirs) or replace(candidate, delegates=(), nodes=()) not in kernel_sets(manager, builtin_operators(model)):
+    if not known or replace(candidate, delegates=()) not in kernel_sets(manager, builtin_operators(model)):
         raise ValueError(f"'{candidate}' is no way of running this model with what is installed")
     return candidate
 

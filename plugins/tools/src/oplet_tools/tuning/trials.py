@@ -18,8 +18,6 @@ from oplet.errors import DelegateError, failures, text_of
 from oplet_tools.tuning.candidates import Candidate, delegate_names, kernel_sets
 from oplet_tools.tuning.differences import Difference, largest_error, output_differences
 from oplet_tools.tuning.random_inputs import random_input
-from oplet_tools.tuning.splits.node_times import NodeTimes, measure_node_times
-from oplet_tools.tuning.splits.proposals import LEAST_NODES, split_candidates
 from oplet_tools.tuning.timed_interpreter import TimedInterpreter
 from oplet_tools.tuning.tolerances import ModelKind, Tolerance, kind_of, tolerance_for
 
@@ -108,18 +106,10 @@ class Trial:
     ready: float | None = None
 
 
-#: Ways with several engines are looked for as long as all others took, and so many seconds at least.
-_LEAST_SECONDS = 5.0
-#: What a way with several engines must gain over the others, as it depends on how the nodes' times were estimated.
-_MARGIN = 1.03
-
-
 def fastest(trials: Iterable[Trial]) -> Trial | None:
-    """Return the fastest trial that can be chosen; one with several engines must be faster by a margin. None if none can be
-    chosen.
-    """
+    """Return the fastest trial that can be chosen; None if none can be."""
     able = [trial for trial in trials if not trial.why and trial.seconds is not None]
-    return min(able, key=lambda trial: (trial.seconds or 0.0) * (_MARGIN if trial.candidate.nodes else 1.0), default=None)
+    return min(able, key=lambda trial: trial.seconds or 0.0, default=None)
 
 
 class _Measurement:
@@ -134,20 +124,10 @@ class _Measurement:
         self._max_error = max_error
         self._sensitivities: list[float] = []
         self._kind = ModelKind.FLOAT32
-        self._begun, self._until = time.monotonic(), until
+        self._until = until
         self._reference: list[Array] | None = None
         self.trials: dict[Candidate, Trial] = {}
         self._finalists: dict[Candidate, TimedInterpreter] = {}
-
-    @property
-    def has_time(self) -> bool:
-        """Whether there is time left to begin another candidate."""
-        return time.monotonic() <= self._until
-
-    def divide_time(self) -> None:
-        """Limit the time that is left to as much as was spent so far."""
-        now = time.monotonic()
-        self._until = min(self._until, now + max(now - self._begun, _LEAST_SECONDS))
 
     def measure(self, candidate: Candidate, tell: Callable[[float], None], known: Trial | None = None) -> Trial:
         """Measure a candidate, unless its trial is `known` or no time is left; `tell` is called between runs with the fraction
@@ -155,7 +135,7 @@ class _Measurement:
         """
         if known is not None:
             trial = known
-        elif self.trials and not self.has_time:
+        elif self.trials and time.monotonic() > self._until:
             trial = Trial(candidate, why="there was no time left to measure it")
         else:
             trial = self._run_trial(candidate, tell)
@@ -191,22 +171,6 @@ class _Measurement:
         self._finalists[candidate] = runner
         self._close_slow(trial)
         return trial
-
-    def profile(self, candidate: Candidate) -> NodeTimes | None:
-        """Time the nodes of a candidate, without making a trial of it; None if it fails, or there is no time left."""
-        if candidate in self._finalists:
-            return measure_node_times(self._finalists[candidate].interpreter)
-        if not self.has_time:
-            return None
-        interpreter: Interpreter | None = None
-        try:
-            interpreter = self._open(candidate.prefer, candidate.make_delegates(self._manager))
-            return measure_node_times(TimedInterpreter(interpreter, self._inputs).interpreter)
-        except failures():  # what one delegate makes of a part of the model does not stop the others
-            return None
-        finally:
-            if interpreter is not None:
-                interpreter.close()
 
     def _judge(self, runner: TimedInterpreter) -> list[Difference]:
         """Return the difference of each output from that of the built-in kernels."""
@@ -305,12 +269,6 @@ def measure(
             watcher.ended(trial)
         return trial
 
-    def profile(candidate: Candidate) -> NodeTimes | None:
-        runs(candidate, 0.0)
-        found = measurement.profile(candidate)
-        runs(candidate, 1.0)
-        return found
-
     try:
         sets = kernel_sets(manager, ops)
         for candidate in sets:
@@ -326,14 +284,6 @@ def measure(
             for second in able:
                 if second is not first:
                     enter(replace(kernels, delegates=first.candidate.delegates + second.candidate.delegates))
-        measurement.divide_time()
-        crashed = {t.candidate: t for t in (known or {}).values() if t.crashed and t.candidate.nodes}
-        measurement.trials.update(crashed)  # a delegate that parts of the model end will meet other parts in another search
-        singles = [] if crashed else singles
-        large = {t.candidate: t.seconds for t in singles if not t.why and t.seconds and t.nodes >= LEAST_NODES}
-        for split in split_candidates(kernels, large, profile):
-            if measurement.has_time:
-                enter(split)
         measurement.measure_finalists(lambda candidate, part: runs(candidate, part, True))
     finally:
         measurement.close()

@@ -27,10 +27,10 @@ def read_candidate(content: Mapping[str, Any]) -> Candidate:
     Raises:
         ValueError: the object has another form (this also raises KeyError, TypeError or AttributeError).
     """
-    texts = content["kernels"], *content["prefer"], *content["delegates"], *content["nodes"]
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError("a name is no text")
-    return Candidate(content["kernels"], tuple(content["prefer"]), tuple(content["delegates"]), tuple(content["nodes"]))
+    texts = content["kernels"], *content["prefer"], *content["delegates"]
+    if len(content) != 3 or not all(isinstance(text, str) for text in texts):
+        raise ValueError("a name is no text, or there is more than names")
+    return Candidate(content["kernels"], tuple(content["prefer"]), tuple(content["delegates"]))
 
 
 def read_trial(content: Mapping[str, Any]) -> Trial:
