@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from oplet import Context, Node, Registration, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, ensure, ensure_type
 from oplet.kernels.arrays import Thunk, copier
 from oplet.kernels.axes import along
 from oplet.kernels.operands import ensure_operands, ensure_same_type
@@ -30,11 +30,16 @@ from oplet_builtin_ops.shaping.slice_updates import clamped_starts, ensure_scala
 from oplet_builtin_ops.stablehlo import COMPLEX, FLOATS, INTEGERS, VALUES, attribute, declared_shape, ensure_axes, ensure_values
 
 
-def _prepare_broadcast_in_dim(context: Context, node: Node) -> None:
+def _moved(node: Node) -> tuple[Tensor, Tensor]:
+    """Check and return the input and the output of a node that moves the values of one tensor."""
     ensure_operands(node, 1)
-    source, output = node.inputs[0], node.outputs[0]
-    ensure_values(source)
-    ensure_same_type(source, output)
+    ensure_values(node.inputs[0])
+    ensure_same_type(node.inputs[0], node.outputs[0])
+    return node.inputs[0], node.outputs[0]
+
+
+def _prepare_broadcast_in_dim(context: Context, node: Node) -> None:
+    source, output = _moved(node)
     shape = declared_shape(output)
     axes = attribute(node.options(StablehloBroadcastInDimOptions).broadcast_dimensions)
     ensure(len(axes) == source.ndim, f"broadcast_dimensions {axes} must name one axis for each of {source}.")
@@ -147,10 +152,7 @@ def _bind_iota(context: Context, node: Node) -> Thunk:
 
 
 def _prepare_reshape(context: Context, node: Node) -> None:
-    ensure_operands(node, 1)
-    source, output = node.inputs[0], node.outputs[0]
-    ensure_values(source)
-    ensure_same_type(source, output)
+    source, output = _moved(node)
     shape = declared_shape(output)
     ensure(prod(shape) == source.size, f"{source} has {source.size} values, which cannot be given the shape {list(shape)}.")
     context.resize_tensor(output, shape)
@@ -162,10 +164,7 @@ def _bind_reshape(context: Context, node: Node) -> Thunk:
 
 
 def _prepare_slice(context: Context, node: Node) -> None:
-    ensure_operands(node, 1)
-    source, output = node.inputs[0], node.outputs[0]
-    ensure_values(source)
-    ensure_same_type(source, output)
+    source, output = _moved(node)
     options = node.options(StablehloSliceOptions)
     starts, limits, strides = (attribute(v) for v in (options.start_indices, options.limit_indices, options.strides))
     rank = source.ndim
@@ -187,10 +186,7 @@ def _bind_slice(context: Context, node: Node) -> Thunk:
 
 
 def _prepare_transpose(context: Context, node: Node) -> None:
-    ensure_operands(node, 1)
-    source, output = node.inputs[0], node.outputs[0]
-    ensure_values(source)
-    ensure_same_type(source, output)
+    source, output = _moved(node)
     order = attribute(node.options(StablehloTransposeOptions).permutation)
     ensure_axes("permutation", order, source.ndim)
     ensure(len(order) == source.ndim, f"the permutation {order} must name every axis of {source}.")
