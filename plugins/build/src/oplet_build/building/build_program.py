@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from oplet import Model, PluginManager
-from oplet.toolkit import Preference
-from oplet_build.building.build_wheel import BuiltWheel, Prefer
-from oplet_build.building.cutting.cut_kernels import cut_kernels
+from oplet_build.building.build_wheel import BuiltWheel, Prefer, cut_for
 from oplet_build.building.error import BuildError
 from oplet_build.building.packing.payload import INTERPRETER, Payload, make_payload, write_payload_wheel, write_pyz
-from oplet_build.selection.needs import needs_of
 
 __all__ = ["BuiltProgram", "build_program"]
 
@@ -89,21 +86,11 @@ def build_program(
         BuildError: the name or version is invalid, kernels cannot be extracted, hatchling is missing, or a model cannot be included.
         OpNotFoundError, UnresolvedOpError: no installed package has a kernel for an op of the models.
     """
-    opened = [each if isinstance(each, Model) else Model.open(each) for each in models]
-    needs = needs_of(opened, ops=ops, all_codes=all_codes)
-    if not needs:
-        raise BuildError("These models have no operators, so there is nothing to build; name some with --op.")
+    opened, found = cut_for(
+        models, name, ops, all_codes, keep_comments=keep_comments, types=types, plugins=plugins, prefer=prefer
+    )
     if with_models and not opened:
         raise BuildError("There is no model to take along; name one, or build without --with-model.")
-    found = cut_kernels(
-        needs,
-        name,
-        PluginManager() if plugins is None else plugins,
-        keep_comments=keep_comments,
-        types=types,
-        prefer=Preference.read(prefer),
-        models=opened,
-    )
     for path, package in found.libraries.items():
         ops = ", ".join(dict.fromkeys(kernel.op for kernel in found.kernels if kernel.distribution == package))
         raise BuildError(

@@ -15,7 +15,7 @@ from oplet_build.building.error import BuildError
 from oplet_build.building.packing.wheel import requirements, write_wheel
 from oplet_build.selection.needs import needs_of
 
-__all__ = ["BuiltWheel", "Prefer", "build_wheel"]
+__all__ = ["BuiltWheel", "Prefer", "build_wheel", "cut_for"]
 
 #: Preferred plugins, for ops that several plugins serve.
 Prefer = str | Iterable[str] | Mapping[str, str] | Preference | None
@@ -90,7 +90,7 @@ def build_wheel(
         all_codes: include ops that are in the models' operator codes but that no node uses.
         types: let kernels accept only tensor types that these models use.
         version: the wheel's version.
-        keep_comments: copy needed modules unchanged; by default only their needed statements are kept, without comments.
+        keep_comments: copy needed modules unchanged; by default without docstrings, comments and type-checking code.
         plugins: the plugins to extract kernels from; by default all installed ones.
         prefer: plugins to take where several have kernels for an op, whatever they require: names, or a mapping of op names to names.
 
@@ -98,10 +98,24 @@ def build_wheel(
         BuildError: the name or version is invalid, kernels cannot be extracted, or hatchling is missing.
         OpNotFoundError, UnresolvedOpError: no installed package has a kernel for an op of the models.
     """
+    _, found = cut_for(models, name, ops, all_codes, keep_comments=keep_comments, types=types, plugins=plugins, prefer=prefer)
+    return BuiltWheel(write_wheel(found, version, Path(directory)), found)
+
+
+def cut_for(
+    models: Iterable[Model | str | os.PathLike[str]],
+    name: str,
+    ops: Iterable[str],
+    all_codes: bool,
+    *,
+    plugins: PluginManager | None,
+    prefer: Prefer,
+    **how: bool,
+) -> tuple[list[Model], CutPackage]:
+    """Open models and extract the kernels that they need; the arguments are those of `build_wheel`."""
     opened = [each if isinstance(each, Model) else Model.open(each) for each in models]
     needs = needs_of(opened, ops=ops, all_codes=all_codes)
     if not needs:
         raise BuildError("These models have no operators, so there is nothing to build; name some with --op.")
     manager, preference = PluginManager() if plugins is None else plugins, Preference.read(prefer)
-    found = cut_kernels(needs, name, manager, keep_comments=keep_comments, types=types, prefer=preference, models=opened)
-    return BuiltWheel(write_wheel(found, version, Path(directory)), found)
+    return opened, cut_kernels(needs, name, manager, prefer=preference, models=opened, **how)

@@ -11,17 +11,17 @@ import importlib.util
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import importlib_metadata
 
-from oplet import Composite, Model
+from oplet import Model
 from oplet.errors import OpletError
 from oplet.schema.enums import BuiltinOperator, TensorType
-from oplet.toolkit import API_VERSION, Op, read_file
-from oplet_build.selection.needs import Key
+from oplet.toolkit import API_VERSION, read_file
+from oplet_build.selection.needs import Key, OpNeed
 from oplet_build.selection.providers import ServedOp
 from oplet_build.selection.resolver_code import file_labels
 
@@ -130,40 +130,20 @@ class LockError(OpletError, ValueError):
 
 
 @dataclass(frozen=True)
-class LockedOp:
+class LockedOp(OpNeed):
     """An op, with the distribution whose kernel runs it.
 
     Attributes:
-        name: the built-in operator's name, or the custom op's.
-        custom: whether it is a custom op.
-        versions: the versions, ascending.
-        types: the tensor types that the models' nodes read and write, ascending; empty if any is allowed.
         distribution: the package that has the kernel.
-        composite: whether the name is a composite's.
         fallback: whether this kernel serves only nodes that another one declines.
         library: the name of the compiled library that the kernel calls, "" if it calls none.
         library_hash: "sha256:..." of that library.
     """
 
-    name: str
-    custom: bool
-    versions: tuple[int, ...]
-    types: tuple[TensorType, ...]
-    distribution: str
-    composite: bool = False
+    distribution: str = ""
     fallback: bool = False
     library: str = ""
     library_hash: str = ""
-
-    @property
-    def key(self) -> Key:
-        """The op's name, whether it is a custom op, and whether it is a composite."""
-        return self.name, self.custom, self.composite
-
-    @property
-    def op(self) -> Op:
-        """The op as resolvers take it: a built-in operator, a custom op's name or a `Composite`."""
-        return Composite(self.name) if self.composite else self.name if self.custom else BuiltinOperator[self.name]
 
 
 @dataclass(frozen=True)
@@ -252,7 +232,9 @@ def _parsed(value: Any) -> Lock:
         fallback = bool(op.get("fallback", False))
         library, library_hash = _text(op.get("library", "")), _text(op.get("library_hash", ""))
         custom = bool(op["custom"])
-        ops.append(LockedOp(name, custom, versions, types, distribution, composite, fallback, library, library_hash))
+        ops.append(
+            LockedOp(name, custom, versions, types, (), frozenset(), composite, distribution, fallback, library, library_hash)
+        )
         package = Installed(distribution, _text(op["distribution_version"]), _text(op["distribution_hash"]))
         if packages.setdefault(distribution, package) != package:
             raise ValueError(f"it has {distribution} in two versions or with two hashes")
@@ -310,9 +292,8 @@ def lock_of(served: Sequence[ServedOp], models: Iterable[Model]) -> Lock:
             key = need.key, place > 0, package.name, name
             versions = set(range(entry.min_version, entry.max_version + 1)) | set(ops[key].versions if key in ops else ())
             in_order = tuple(sorted(versions))
-            ops[key] = LockedOp(
-                need.name, need.custom, in_order, need.types, package.name, need.composite, place > 0, name, digest
-            )
+            told = replace(need, versions=in_order, models=(), uses=frozenset())
+            ops[key] = LockedOp(**vars(told), distribution=package.name, fallback=place > 0, library=name, library_hash=digest)
     names = [(os.path.basename(model.name), _digest(model)) for model in models]
     distributions = {package.name: package for package in packages.values()}
     return Lock(
