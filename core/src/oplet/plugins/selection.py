@@ -69,8 +69,10 @@ def _split(given: str | Iterable[str], source: str) -> tuple[tuple[str, ...], tu
         if not isinstance(item, str):
             raise PluginError(f"{source} names plugins or distributions; {item!r} is a {type(item).__name__}.")
         head, colon, name = item.partition(":")
-        refused = colon and head.strip().lower() == "no"
-        (unwanted if refused else wanted).append(name if refused else item)
+        if colon and head.strip().lower() == "no":
+            unwanted.append(name)
+        else:
+            wanted.append(item)
     return _names(wanted), _names(unwanted)
 
 
