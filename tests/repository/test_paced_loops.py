@@ -54,7 +54,7 @@ _EXCUSED = {
     "oplet_flex_ops.ops.strings.joins:_reduction",
     # One pass of a simple expression over strings, bytes or words that were counted before, or that the caller has cut into small parts.
     "oplet_flex_ops.lists.persistent:_held", "oplet_flex_ops.ops.strings.decode_raw:bind",
-    "oplet_flex_ops.ops.strings.substr:_starts", "oplet_flex_ops.ops.strings.unicode:_code_points",
+    "oplet_flex_ops.ops.strings.substr:_starts",
     "oplet_flex_ops.tables:find", "oplet_flex_ops.texts.fingerprints:_words", "oplet_flex_ops.texts.regular:replace_first",
     "oplet_text_ops.nodes:parts", "oplet_text_ops.classic.processor:_add", "oplet_text_ops.classic.processor:cut",
     "oplet_text_ops.classic.model:__init__", "oplet_text_ops.classic.processor:text",

@@ -10,13 +10,14 @@ import pytest
 from plugins.text_ops.tests.meters import CountingMeter
 
 from oplet.errors import DeadlineError, LimitError
+from oplet.kernels import regular
 from oplet.ops.ensure import swap_meter
 from oplet_flex_ops.numerics import dense
 from oplet_flex_ops.numerics.dense import portions
 from oplet_flex_ops.numerics.matrices import solve_bands, solve_triangular
 from oplet_flex_ops.ops.arrays import counting
 from oplet_flex_ops.ops.linalg import einsum
-from oplet_flex_ops.texts import fingerprints, regular
+from oplet_flex_ops.texts import fingerprints
 
 _RNG = np.random.default_rng(0)
 

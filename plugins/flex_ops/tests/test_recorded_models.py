@@ -22,7 +22,7 @@ def test_every_model_has_its_calls_and_is_small() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_recorded_model_gives_what_tensorflow_gives(name: str) -> None:
     path = RECORDED / f"{name}.tflite"
-    interpreter = Interpreter(path, plugins=["oplet-flex-ops", "oplet-builtin-ops"])
+    interpreter = Interpreter(path, plugins=["oplet-flex-ops", "oplet-text-ops", "oplet-builtin-ops"])
     run = interpreter.get_signature_runner()
     for call in read_calls(name):
         outputs = run(**call.inputs)

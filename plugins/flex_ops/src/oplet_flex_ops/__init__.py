@@ -171,7 +171,6 @@ OPS: dict[str, dict[str, str]] = {
         "split": "StringSplit StringSplitV2",
         "string_ngrams": "StringNGrams",
         "substr": "Substr",
-        "unicode": "UnicodeDecode UnicodeDecodeWithOffsets UnicodeEncode UnicodeTranscode",
     },
     "tensor_list": {
         "elements": (

@@ -54,7 +54,6 @@ FLEX_OPS = sorted(
     name
     for name in OPS
     if not name.startswith(("TFSentencepiece", "tftext:", "Placeholder", "Ragged", "StridedSlice", "StringLength"))
-    and (not name.startswith("Unicode") or "Script" in name)
 )
 
 
