@@ -15,17 +15,17 @@ __all__ = ["BUDGET", "lines", "table"]
 
 #: The most lines of Python, comments and empty ones among them, that each package may have.
 BUDGET = {
-    "core": 25_800,
+    "core": 25_960,
     "plugins/atan_op": 100,
     "plugins/beam_handler": 500,
-    "plugins/build": 6_000,
-    "plugins/builtin_ops": 23_090,
+    "plugins/build": 5_110,
+    "plugins/builtin_ops": 23_060,
     "plugins/compiled_model": 2_160,
     "plugins/compiled_ops": 15_270,
     "plugins/coral_ops": 500,
     "plugins/example_delegate": 300,
     "plugins/flex_delegate": 2_060,
-    "plugins/flex_ops": 16_180,
+    "plugins/flex_ops": 15_800,
     "plugins/larq_ops": 900,
     "plugins/litert_delegate": 1_430,
     "plugins/litert_shim": 200,
@@ -39,8 +39,8 @@ BUDGET = {
     "plugins/serve": 3_750,
     "plugins/signal_ops": 1_540,
     "plugins/testing": 2_230,
-    "plugins/text_ops": 5_850,
-    "plugins/tools": 23_870,
+    "plugins/text_ops": 5_710,
+    "plugins/tools": 23_370,
     "plugins/xla_delegate": 2_750,
 }
 

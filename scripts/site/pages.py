@@ -69,6 +69,7 @@ GUIDES: dict[str, list[str]] = {
         "decisions/0006-plans-on-disk.md",
         "decisions/0007-five-packages.md",
         "decisions/0008-oplet-and-oplet-core.md",
+        "decisions/0009-builds-of-whole-modules.md",
     ],
     "About": ["packages.md", "directory.md", "versions.md", "licences.md"],
 }

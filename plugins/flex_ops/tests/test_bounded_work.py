@@ -10,7 +10,7 @@ import pytest
 from plugins.text_ops.tests.meters import CountingMeter
 
 from oplet.errors import DeadlineError, LimitError
-from oplet.kernels import regular
+from oplet.kernels import strings
 from oplet.ops.ensure import swap_meter
 from oplet_flex_ops.numerics import dense
 from oplet_flex_ops.numerics.dense import portions
@@ -140,14 +140,14 @@ def test_patterns_and_matches_are_bounded_before(meter: CountingMeter) -> None:
     pytest.importorskip("re2")
     meter.seconds = 1.0
     with pytest.raises(DeadlineError):
-        regular.compile_pattern(b"\\pL" * 10_000)
-    pattern = regular.compile_pattern(b"(a|b)*a(a|b){50}")
-    regular.foresee_match(pattern, 10_000)
+        strings.compile_pattern(b"\\pL" * 10_000)
+    pattern = strings.compile_pattern(b"(a|b)*a(a|b){50}")
+    strings.foresee_match(pattern, 10_000)
     with pytest.raises(DeadlineError):
-        regular.foresee_match(pattern, 4_000_000)
+        strings.foresee_match(pattern, 4_000_000)
     meter.seconds, meter.most = float("inf"), 1 << 20
     with pytest.raises(LimitError):
-        regular.compile_pattern(b"\\pL" * 100)
+        strings.compile_pattern(b"\\pL" * 100)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from plugins.flex_ops.tests.nodedefs import flex_options
 from plugins.flex_ops.tests.oracle import tensorflow_results
 
 from oplet import TensorType
-from oplet.kernels.nodedef import Type, read_node_def
+from oplet.kernels.options import Type, read_node_def
 from oplet.schema.flexbuffers import read_flexbuffer
 
 GIVEN = {

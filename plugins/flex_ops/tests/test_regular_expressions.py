@@ -13,8 +13,7 @@ from tests.places import SWEEP
 
 from oplet import TensorType
 from oplet.errors import OpletError
-from oplet.kernels.regular import compile_pattern
-from oplet.kernels.strings import StringMeter
+from oplet.kernels.strings import StringMeter, compile_pattern
 from oplet_flex_ops.texts.regular import replace_all, replace_first
 from oplet_testing import Spec, call_op
 

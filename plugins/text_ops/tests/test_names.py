@@ -13,7 +13,7 @@ from plugins.text_ops.tests.pieces import FLAGS, OneOp, classic_model, flexbuffe
 
 from oplet import Interpreter, MutableOpResolver
 from oplet.errors import OpletError
-from oplet.kernels.nodedef import read_node_def
+from oplet.kernels.options import read_node_def
 from oplet_text_ops import FLEX_OPS, OPS, register_ops
 
 TEXTS = strings("Füße ABC".encode(), b"", b"\xff a", "\u212b\ufb01".encode())

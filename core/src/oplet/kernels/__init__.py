@@ -14,8 +14,6 @@ loads only modules that its kernels use.
     fixed_point     quantized multipliers, and the roundings of LiteRT's integer kernels
     requantization  from accumulators to quantized outputs, as each of LiteRT's roundings defines it
     limits          loops over data that look at the clock, charged lists of numbers, memory that outlives a node's run
-    strings         strings that kernels make, charged before they are made
-    options         custom options that are FlexBuffers maps
-    nodedef         custom options that are NodeDefs, TensorFlow's operators with their attributes
-    regular         regular expressions of RE2
+    strings         strings that kernels make, charged before they are made; regular expressions
+    options         custom options that are FlexBuffers maps, or NodeDefs of TensorFlow
 """

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oplet import Node, Tensor, TensorType, ensure
-from oplet.kernels.nodedef import NodeDef, Shape, Type, read_node_def
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.options import tensorflow_node
+from oplet.kernels.options import NodeDef, Shape, Type, read_node_def, tensorflow_node
 from oplet.schema.flexbuffers import read_flexbuffer
 
 __all__ = ["TYPES", "Attributes", "checked_attributes"]

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from oplet import Node, ensure
-from oplet.kernels.nodedef import read_node_def
-from oplet.kernels.options import tensorflow_node
+from oplet.kernels.options import read_node_def, tensorflow_node
 from oplet.schema.flexbuffers import read_flexbuffer
 
 __all__ = ["FLEX", "options_of"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.limits import paced
-from oplet.kernels.nodedef import Shape
+from oplet.kernels.options import Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.lists.partial_shapes import is_defined, merged, read_partial_shape, shown
 from oplet_flex_ops.lists.tensor_list import Element, TensorList

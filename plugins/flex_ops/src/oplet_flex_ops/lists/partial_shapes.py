@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oplet import Tensor, ensure
 from oplet.kernels.axes import read_ints
-from oplet.kernels.nodedef import Shape
+from oplet.kernels.options import Shape
 
 __all__ = ["is_defined", "merged", "read_partial_shape", "shown", "without_first"]
 

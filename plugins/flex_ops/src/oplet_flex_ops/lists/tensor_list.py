@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from oplet import TensorType, charge, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.limits import kept_copy, paced
-from oplet.kernels.nodedef import Shape
+from oplet.kernels.options import Shape
 from oplet_flex_ops.lists.partial_shapes import merged
 from oplet_flex_ops.lists.persistent import PersistentList
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from oplet.kernels.regular import foresee_match
-from oplet.kernels.strings import StringMeter
+from oplet.kernels.strings import StringMeter, foresee_match
 
 __all__ = ["Rewrite", "read_rewrite", "replace_all", "replace_first"]
 

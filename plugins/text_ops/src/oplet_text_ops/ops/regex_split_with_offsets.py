@@ -18,8 +18,7 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet.kernels.regular import compile_pattern, foresee_match
-from oplet.kernels.strings import StringMeter
+from oplet.kernels.strings import StringMeter, compile_pattern, foresee_match
 from oplet_text_ops.nodes import give_all
 
 #: A compiled pattern of google-re2, whose module has no types.

@@ -11,8 +11,7 @@ from typing import Any
 
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
-from oplet.kernels.regular import compile_pattern, foresee_match
-from oplet.kernels.strings import STRING, StringMeter
+from oplet.kernels.strings import STRING, StringMeter, compile_pattern, foresee_match
 from oplet_flex_ops.attributes import Attributes, checked_attributes
 from oplet_flex_ops.texts.elementwise import checked, put_strings
 from oplet_flex_ops.texts.regular import replace_all, replace_first

@@ -19,8 +19,8 @@ from itertools import accumulate
 
 from oplet import Context, Node, TensorType, charge, ensure, ensure_type
 from oplet.kernels.limits import kept_copy, listed, paced
-from oplet.kernels.nodedef import Shape
 from oplet.kernels.operands import ensure_same_shape
+from oplet.kernels.options import Shape
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import (
     as_list,
