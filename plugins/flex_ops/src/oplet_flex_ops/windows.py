@@ -10,6 +10,8 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from oplet import ensure
+from oplet.kernels.windows import padding_before, windows_in
+from oplet.schema.enums import Padding
 
 __all__ = ["Tap", "WindowAxis", "taps", "window_axis"]
 
@@ -62,13 +64,9 @@ def window_axis(size: int, window: int, stride: int, dilation: int, same: bool) 
     Raises:
         EnsureError: a window is larger than the axis and there is no padding.
     """
-    reach = (window - 1) * dilation + 1
-    if same:
-        out = -(-size // stride)
-        return WindowAxis(size, window, stride, dilation, max(0, (out - 1) * stride + reach - size) // 2, out)
-    # as TensorFlow divides: towards zero, so that a window that barely fails to fit gives nothing
-    ensure(size - reach > -2 * stride, f"a window that reaches over {reach} elements does not fit an axis of {size}.")
-    return WindowAxis(size, window, stride, dilation, 0, max(0, (size - reach) // stride + 1))
+    out = windows_in(size, window, stride, Padding.SAME if same else Padding.VALID, dilation)
+    ensure(out >= 0, lambda: f"a window that reaches over {(window - 1) * dilation + 1} elements does not fit an axis of {size}.")
+    return WindowAxis(size, window, stride, dilation, padding_before(out, size, window, stride, dilation) if same else 0, out)
 
 
 def taps(axes: Sequence[WindowAxis]) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...], tuple[Any, ...]]]:
