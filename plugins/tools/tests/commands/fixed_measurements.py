@@ -56,11 +56,11 @@ def _tune_model(*_arguments: object, **_options: object) -> Any:
     from oplet_tools.tuning.trials import Trial
 
     builtin, compiled = Candidate(), Candidate("compiled_ops", ("oplet-compiled-ops",))
-    divided = Candidate("compiled_ops", ("oplet-compiled-ops",), ("litert",), ("0-5,15",))
+    delegated = Candidate("compiled_ops", ("oplet-compiled-ops",), ("litert",))
     trials = (
         Trial(builtin, 0.0123456, 0.0, nodes=232, ready=0.0312),
         Trial(compiled, 0.0012345, 1.25e-7, nodes=232, ready=0.0281),
-        Trial(divided, 0.0010987, 3.5e-7, (7,), 232, ready=0.4),
+        Trial(delegated, 0.0010987, 3.5e-7, (7,), 232, ready=0.4),
         Trial(
             Candidate("", (), ("openvino",)),
             0.0011,
@@ -72,7 +72,7 @@ def _tune_model(*_arguments: object, **_options: object) -> Any:
         ),
         Trial(Candidate("", (), ("example",)), why="it ended its process with signal 11", crashed=True),
     )
-    return Choice(divided, trials, path="choices/0123456789abcdef.json")
+    return Choice(delegated, trials, path="choices/0123456789abcdef.json")
 
 
 def _reported(found: Any, report: Any) -> Any:
