@@ -12,7 +12,7 @@ import numpy as np
 
 from oplet import Interpreter, Limits
 from oplet.errors import LimitError, ModelError
-from oplet.toolkit import SubgraphRunner
+from oplet.toolkit import SubgraphRunner, inline_composites
 from oplet_lm.bundle import DECODER, EMBEDDER, PER_LAYER_EMBEDDER
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Executor:
             raise ModelError(f"'{bundle.path}' has no model '{DECODER}'; its models are {', '.join(bundle.models) or 'none'}.")
         self.tokens: list[int] = []
         self.interpreter = Interpreter(model_content=model, num_threads=num_threads)
+        inline_composites(self.interpreter)  # some update the caches
         roles = {"embeddings": bundle.model(EMBEDDER), "per-layer embeddings": bundle.model(PER_LAYER_EMBEDDER)}
         self._embed: dict[str, Embed] = {role: _Embedder(each, num_threads) for role, each in roles.items() if each is not None}
         states, self._window = metadata.states, metadata.window
