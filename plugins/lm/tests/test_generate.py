@@ -217,16 +217,16 @@ def test_what_interrupts_an_answer_leaves_the_next_one_as_it_would_be(tmp_path: 
     next(stream)
     stream.close()  # type: ignore[attr-defined]
     assert model.generate("world", max_tokens=6) == wanted
-    invoke = model._executor._decode._runner.invoke
+    invoke = model._executor._decode._parts[0].runner.invoke
 
     def interrupted() -> None:
         invoke()
         raise KeyboardInterrupt
 
-    model._executor._decode._runner.invoke = interrupted  # type: ignore[method-assign]
+    model._executor._decode._parts[0].runner.invoke = interrupted  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         model.generate("worry", max_tokens=6)
-    model._executor._decode._runner.invoke = invoke  # type: ignore[method-assign]
+    model._executor._decode._parts[0].runner.invoke = invoke  # type: ignore[method-assign]
     assert model.generate("world", max_tokens=6) == wanted
 
 

@@ -21,9 +21,10 @@ from oplet.toolkit import map_file
 from oplet_lm.metadata import Metadata, read_metadata
 from oplet_tools.metadata.attached_files import ArchiveView
 
-__all__ = ["DECODER", "EMBEDDER", "PER_LAYER_EMBEDDER", "Bundle", "Section"]
+__all__ = ["AUXILIARY", "DECODER", "EMBEDDER", "PER_LAYER_EMBEDDER", "Bundle", "Section"]
 
-DECODER, EMBEDDER, PER_LAYER_EMBEDDER = "tf_lite_prefill_decode", "tf_lite_embedder", "tf_lite_per_layer_embedder"
+DECODER, AUXILIARY = "tf_lite_prefill_decode", "tf_lite_aux"
+EMBEDDER, PER_LAYER_EMBEDDER = "tf_lite_embedder", "tf_lite_per_layer_embedder"
 
 #: The name under which models refer to the weights that lie in a section of their own.
 _WEIGHTS = "tflite_weights"

@@ -13,6 +13,7 @@ import numpy as np
 from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands
+from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.types import NUMBERS
 
 _MASKS: Final = {1: TensorType.INT8, 2: TensorType.INT16, 4: TensorType.INT32, 8: TensorType.INT64}
@@ -39,7 +40,7 @@ def _keeps_declared_shape(node: Node) -> bool:
 def _bind(context: Context, node: Node, *, slices: bool = False) -> Thunk:
     """Return the function that runs SELECT or SELECT_V2 on the shapes that `prepare` checked.
 
-    It computes y ^ ((x ^ y) & mask), as copying by a mask takes ten times as long.
+    It computes y ^ ((x ^ y) & mask), as copying by a mask takes ten times as long; over y itself x ^ ((x ^ y) & ~mask).
 
     Args:
         node: the node.
@@ -47,13 +48,15 @@ def _bind(context: Context, node: Node, *, slices: bool = False) -> Thunk:
     """
     words = np.dtype(f"i{node.outputs[0].dtype.itemsize}")
     x, y, output = (tensor.data.view(words) for tensor in (*node.inputs[1:], node.outputs[0]))
+    if over := node.writes_over(node.inputs[2]):
+        x, y = y, x
     condition = node.inputs[0].data.view(np.int8)
     arrives = not node.inputs[0].is_constant
 
     def arrange() -> Array:
-        return np.asarray(-(condition != 0).astype(words))  # any byte but 0 is true in a file
+        return np.asarray(-((condition != 0) ^ over).astype(words))  # any byte but 0 is true in a file
 
-    mask = node.temporaries[0].data if arrives else node.cached(("mask", words), [node.inputs[0]], arrange, shared=True)
+    mask = node.temporaries[0].data if arrives else node.cached(("mask", words, over), [node.inputs[0]], arrange, shared=True)
     if _keeps_declared_shape(node):
         x, y, bits = (array.reshape(output.shape) for array in (x, y, mask))
     elif slices and condition.ndim == 1:
@@ -63,7 +66,7 @@ def _bind(context: Context, node: Node, *, slices: bool = False) -> Thunk:
 
     def run() -> None:
         if arrives:
-            np.negative(condition, mask, casting="same_kind")
+            np.subtract(condition, 1, mask, casting="same_kind") if over else np.negative(condition, mask, casting="same_kind")
         np.bitwise_xor(x, y, output)
         np.bitwise_and(output, bits, output)
         np.bitwise_xor(output, y, output)
@@ -83,6 +86,8 @@ def _prepare_select(context: Context, node: Node) -> None:
         f"{condition} must be a scalar, have the shape of {x}, or be a vector of its first dimension.",
     )
     context.resize_tensor(output, x.shape)
+    if x is not y:
+        offer_in_place(node)
 
 
 def _prepare_select_v2(context: Context, node: Node) -> None:
@@ -103,6 +108,8 @@ def _prepare_select_v2(context: Context, node: Node) -> None:
             ensure(False, f"Given shapes, {given}, are not broadcastable: {', '.join(map(str, tensors))}.")
         shape += wanted
     context.resize_tensor(output, shape)
+    if tensors[1] is not tensors[2]:
+        offer_in_place(node)
 
 
 SELECT = Registration(prepare=_prepare_select, bind=partial(_bind, slices=True), pure=True, types=NUMBERS)
