@@ -47,6 +47,8 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "weights in a section of their own": {"external": True},
     "an embedder": {"embedder": True},
     "a cache that is read twice": {"twice": True},
+    "an auxiliary model": {"split": True},
+    "an auxiliary model and an embedder": {"split": True, "embedder": True},
 }
 
 
@@ -81,8 +83,9 @@ def test_a_real_family_answers_as_its_signatures_do(family: str, tmp_path: Path)
     assert answer.tokens == tokens[len(prompt) :]
 
 
-def test_a_hundred_steps_copy_no_cache_and_take_no_more_memory(tmp_path: Path) -> None:
-    little = Little(context=4096)
+@pytest.mark.parametrize("split", [False, True])
+def test_a_hundred_steps_copy_no_cache_and_take_no_more_memory(split: bool, tmp_path: Path) -> None:
+    little = Little(context=4096, split=split)
     model = LanguageModel(little.save(tmp_path))
     model.generate("warm up", max_tokens=20)
     stream = iter(model._steps([ord("a")], 200, "length", Sampler(Sampling()), model._streams, True))
@@ -108,9 +111,9 @@ def test_a_hundred_steps_copy_no_cache_and_take_no_more_memory(tmp_path: Path) -
 
 
 def _caches(model: LanguageModel) -> list[Any]:
-    """Return the cache as input and as output of decoding."""
-    graph = model._executor.interpreter.subgraphs[-1]
-    return [tensor for tensor in graph.tensors if tensor.name in ("kv_cache_k_0", "new cache")]
+    """Return the cache as input and as output of what updates it in decoding."""
+    graph, names = model._executor._decode._parts[-1].runner.subgraph, ("kv_cache_k_0", "new cache")
+    return [tensor for tensor in graph.tensors if tensor.name in names]
 
 
 def test_a_cache_that_cannot_be_written_in_place_is_copied_and_counted(tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ class Section(NamedTuple):
 
     @property
     def model_type(self) -> str:
-        """The role of a model or its weights, such as "tf_lite_prefill_decode"; "" if not given."""
-        return self.items.get("model_type", "").lower()
+        """The role of a model or its weights, "tf_lite_prefill_decode" if not given; "" for other sections."""
+        return self.items.get("model_type", DECODER if self.kind.startswith("TFLite") else "").lower()
 
 
 class Bundle:
@@ -114,8 +114,8 @@ class Bundle:
         return self._file.view[section.begin : section.end]
 
     def find(self, kind: str, model_type: str = "") -> Section | None:
-        """Return the section of a kind ("TFLiteModel") and, for models and weights, of this `model_type`; None if there is none."""
-        return next((each for each in self.sections if each.kind == kind and model_type in ("", each.model_type)), None)
+        """Return the last section of a kind ("TFLiteModel") and, for models and weights, of this `model_type`; None without one."""
+        return next((each for each in reversed(self.sections) if each.kind == kind and model_type in ("", each.model_type)), None)
 
     @property
     def models(self) -> list[str]:
@@ -141,10 +141,10 @@ class Bundle:
 
     def tokenizer(self) -> tuple[str, bytes]:
         """Return the tokenizer's kind, "huggingface" or "sentencepiece", and its file, unpacked."""
-        if (packed := self.find("HF_Tokenizer_Zlib")) is not None:
-            return "huggingface", self._unpacked(self.content(packed))
         if found := self._small("SP_Tokenizer", _LARGEST_TOKENIZER):
             return "sentencepiece", found
+        if (packed := self.find("HF_Tokenizer_Zlib")) is not None:
+            return "huggingface", self._unpacked(self.content(packed))
         raise ModelError(f"'{self.path}' has no tokenizer.")
 
     def _unpacked(self, data: memoryview) -> bytes:
@@ -176,7 +176,6 @@ def _read_sections(view: memoryview, path: str) -> tuple[str, list[Section]]:
         kind, first, sections = "MediaPipe bundle (.task)", 0, _of_task(view, path)
     else:
         raise ModelError(f"'{path}' is no bundle of a language model: it is neither a .litertlm nor a .task file.")
-    seen: set[tuple[str, str]] = set()
     for section in sorted(sections, key=lambda each: each.begin):
         name = f"{section.kind} {section.model_type}".rstrip()
         if not first <= section.begin <= section.end <= len(view):
@@ -184,10 +183,7 @@ def _read_sections(view: memoryview, path: str) -> tuple[str, list[Section]]:
                 f"'{path}' is damaged: its section {name}, from byte {section.begin} to {section.end}, overlaps what lies before byte {first}, "
                 f"or lies outside the file's {len(view)} bytes."
             )
-        first, key = section.end, (section.kind, section.model_type)
-        if key in seen and section.kind != "GenericBinaryData":
-            raise ModelError(f"'{path}' has two sections {name}; one of each is read.")
-        seen.add(key)
+        first = section.end
     return kind, sections
 
 

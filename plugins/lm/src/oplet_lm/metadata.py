@@ -90,7 +90,7 @@ def _read(found: _Message, executors: list[_Message]) -> Metadata:
     roles = {role: each for of in found.messages(3) for number, role in _ROLES.items() for each in of.messages(number)}
     states = [state for each in executors for state in each.messages(2)]
     return Metadata(
-        start=starts[-1] if starts else None,
+        start=None if not starts else starts[0][:1] if isinstance(starts[0], tuple) else starts[-1],  # of ids the first is taken
         stops=stops,
         sampling=_sampling(found.messages(4)),
         most_tokens=found.number(5),
