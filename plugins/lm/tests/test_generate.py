@@ -112,7 +112,7 @@ def test_a_hundred_steps_copy_no_cache_and_take_no_more_memory(split: bool, tmp_
 
 def _caches(model: LanguageModel) -> list[Any]:
     """Return the cache as input and as output of what updates it in decoding."""
-    graph, names = model._executor._decode._parts[-1].runner.subgraph, ("kv_cache_k_0", "new cache")
+    graph, names = model._executor._decode.parts[-1].runner.subgraph, ("kv_cache_k_0", "new cache")
     return [tensor for tensor in graph.tensors if tensor.name in names]
 
 
@@ -220,16 +220,16 @@ def test_what_interrupts_an_answer_leaves_the_next_one_as_it_would_be(tmp_path: 
     next(stream)
     stream.close()  # type: ignore[attr-defined]
     assert model.generate("world", max_tokens=6) == wanted
-    invoke = model._executor._decode._parts[0].runner.invoke
+    invoke = model._executor._decode.parts[0].runner.invoke
 
     def interrupted() -> None:
         invoke()
         raise KeyboardInterrupt
 
-    model._executor._decode._parts[0].runner.invoke = interrupted  # type: ignore[method-assign]
+    model._executor._decode.parts[0].runner.invoke = interrupted  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         model.generate("worry", max_tokens=6)
-    model._executor._decode._parts[0].runner.invoke = invoke  # type: ignore[method-assign]
+    model._executor._decode.parts[0].runner.invoke = invoke  # type: ignore[method-assign]
     assert model.generate("world", max_tokens=6) == wanted
 
 

@@ -98,7 +98,7 @@ class Executor:
     @property
     def copied_bytes(self) -> int:
         """The bytes of caches that runs have copied, as the model could not update them in place."""
-        return sum(step.copied_bytes for step in (self._decode, *self._steps.values()))
+        return sum(part.copied_bytes for step in (self._decode, *self._steps.values()) for part in step.parts)
 
     def read(self, tokens: Sequence[int], anew: bool = False) -> Array:
         """Process a whole token sequence, reusing the caches for the longest prefix that they hold, unless it is read `anew`, so that the
@@ -156,14 +156,11 @@ class Executor:
         return [*(part for part in beside if part not in after), own, *after]
 
     def _step(self, parts: list[Part], length: int) -> Step:
-        states = self._states(parts)
         try:
-            arrays = {name: self._arrays[self._renamed.get(name, name)] for name in states}
+            states = {name: (its, self._arrays[self._renamed.get(name, name)]) for name, its in self._states(parts).items()}
         except KeyError as error:
-            raise ModelError(
-                f"The signature '{parts[-1].key}' of the model has the state {error}, which decoding has not."
-            ) from error
-        return Step(parts, states, arrays, length, self.context, self._window, self._embed)
+            raise ModelError(f"The step '{parts[0].key}' of the model has the state {error}, which decoding has not.") from error
+        return Step(parts, states, length, self.context, self._window, self._embed)
 
     def _states(self, parts: list[Part]) -> dict[str, str]:
         """Return the outputs of a step by the inputs that they are the next values of."""
@@ -173,15 +170,10 @@ class Executor:
 
 
 class Part:
-    """A signature that runs in a step: its inputs, and outputs where that can be, lie in arrays of the step; others are copied.
-
-    Args:
-        interpreter: the model.
-        key: the signature.
+    """A signature that runs in a step: its inputs, and outputs where that can be, lie in arrays of the step, and are copied elsewhere.
 
     Attributes:
-        key: the signature.
-        inputs, outputs: the details of its inputs, and the indices of its outputs, by name.
+        key, inputs, outputs: the signature, and by name the details of its inputs and the indices of its outputs.
         runner: what runs it.
         copied_bytes: the bytes of state that runs have copied.
     """
@@ -208,7 +200,12 @@ class Part:
             self.runner.set(index, array)
         self.runner.invoke()
         for index, array in self._after:
-            array[...] = self.runner.tensor(index).data
+            found = self.runner.tensor(index)
+            if found.shape != array.shape:
+                raise ModelError(
+                    f"The signature '{self.key}' makes {found} of {list(found.shape)}, and takes {list(array.shape)}."
+                )
+            array[...] = found.data
         self.copied_bytes += self._copied
 
     def _bind(self) -> None:
@@ -230,9 +227,9 @@ class Step:
 
     Args:
         parts: the signatures, in order; what one makes is an input of the next ones that take it.
-        states: for each state input, the output that is its next value.
-        arrays: the state, by the names of these inputs; other steps share the arrays.
+        states: for each state input, the output that is its next value, and the array of both, which other steps share.
         length: the number of tokens that a run processes; `context` is how many the state has room for.
+        context: see `length`.
         window: the number of tokens that local attention looks back to; 0 for all.
         embed: functions that compute embeddings of token ids, by the role of the input.
     """
@@ -240,66 +237,55 @@ class Step:
     def __init__(
         self,
         parts: Sequence[Part],
-        states: Mapping[str, str],
-        arrays: Mapping[str, Array],
+        states: Mapping[str, tuple[str, Array]],
         length: int,
         context: int,
         window: int,
         embed: Mapping[str, Embed],
     ) -> None:
-        self._parts, self._length, self._context, self._window, self._embed = parts, length, context, window, embed
+        self.parts, self._length, self._context, self._window, self._embed = parts, length, context, window, embed
         self._logits = next(((part, part.outputs["logits"]) for part in parts if "logits" in part.outputs), None)
-        #: The arrays that each run fills, with their roles; and all by the names of their inputs.
+        #: The arrays that each run fills, by what they are for.
         self._filled: list[tuple[str, Array]] = []
-        given, wanted = dict(arrays), _read(parts)
-        for name, each in ((name, each) for part in parts for name, each in part.inputs.items() if name not in arrays):
-            role, dtype = _ROLES.get(name, ""), np.dtype(each["dtype"])
-            of_mask, of_embeddings = role.endswith("mask"), role.endswith("embeddings")
-            shape = self._shape(each["shape_signature"].tolist(), of_mask)
-            if np.prod(shape, dtype=np.float64) > _MOST_ELEMENTS:
-                raise LimitError(f"The input '{name}' of the signature '{parts[-1].key}' would have the shape {shape}.")
-            if name in given:
-                continue
-            given[name] = np.zeros(shape, dtype)
+        given, made, wanted = {name: array for name, (_, array) in states.items()}, dict(states.values()), _read(parts)
+        for each, name in [(part, name) for part in parts for name in part.inputs if name not in states]:
+            if name not in given:
+                given[name] = self._array(each, name, name in wanted)
             if name not in wanted:
-                continue
-            if not role or (of_embeddings and role not in embed) or (of_mask and dtype.name not in _HIDDEN):
-                raise ModelError(
-                    f"The signature '{parts[-1].key}' takes '{name}', which no part of the bundle gives; run it with LiteRT-LM."
-                )
-            self._filled.append((role, given[name]))
+                made[name] = given[name]
         roles = {role for role, _ in self._filled}
         if "positions" not in roles or not roles & {"tokens", "embeddings"}:
-            raise ModelError(
-                f"The signature '{parts[-1].key}' of the model takes no positions, or neither tokens nor embeddings."
-            )
-        made = {name: array for name, array in given.items() if name not in wanted} | {
-            states[name]: arrays[name] for name in states
-        }
+            raise ModelError(f"The step '{parts[0].key}' of the model takes no positions, or neither tokens nor embeddings.")
         for part in parts:
-            part.place(given, made, arrays.values())
+            part.place(given, made, [array for _, array in states.values()])
 
-    @property
-    def copied_bytes(self) -> int:
-        """The bytes of state that runs have copied, as they could not be written in place."""
-        return sum(part.copied_bytes for part in self._parts)
-
-    def _shape(self, shape: list[int], is_mask: bool) -> list[int]:
-        """Return an input's shape with sizes for those that callers choose; those of a mask are its last."""
+    def _array(self, part: Part, name: str, is_filled: bool) -> Array:
+        """Return an array for an input, with sizes for those that callers choose; those of a mask are its last."""
+        role, dtype, shape = _ROLES.get(name, ""), part.inputs[name]["dtype"], part.inputs[name]["shape_signature"].tolist()
+        is_mask, unknown = role.endswith("mask"), not role or (role.endswith("embeddings") and role not in self._embed)
+        if is_filled and (unknown or (is_mask and np.dtype(dtype).name not in _HIDDEN)):
+            raise ModelError(
+                f"The signature '{part.key}' takes '{name}', which no part of the bundle gives; run it with LiteRT-LM."
+            )
         sizes = iter([self._context, self._length] if is_mask else [self._length])
         chosen = [next(sizes, 1) if size < 0 else size for size in (reversed(shape) if is_mask else shape)]
-        return chosen[::-1] if is_mask else chosen
+        shape = chosen[::-1] if is_mask else chosen
+        if np.prod(shape, dtype=np.float64) > _MOST_ELEMENTS:
+            raise LimitError(f"The input '{name}' of the signature '{part.key}' would have the shape {shape}.")
+        array = np.zeros(shape, dtype)
+        self._filled += [(role, array)] * is_filled
+        return array
 
     def run(self, tokens: Sequence[int], start: int) -> None:
         """Process tokens, at most as many as a run does, and update the state; `start` tokens were processed before."""
         self._fill(tokens, start)
-        for part in self._parts:
+        for part in self.parts:
             part.run()
 
     def logits(self) -> Array:
         """Return the logits after the last token, a view that the next run overwrites."""
         if self._logits is None:
-            raise ModelError(f"The signature '{self._parts[-1].key}' of the model has no output 'logits'.")
+            raise ModelError(f"The step '{self.parts[0].key}' of the model has no output 'logits'.")
         part, index = self._logits
         found: Any = part.runner.tensor(index).data
         return found.reshape(-1, found.shape[-1])[-1]  # type: ignore[no-any-return]
