@@ -164,7 +164,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "more sections than anybody has": (lambda: header(*[(1, {}, 32768, 32768)] * 300), "lists 300 things in a row"),
     "a tokenizer that unpacks to gigabytes": (
         lambda: litertlm([(HUGGINGFACE, {}, struct.pack("<Q", 1 << 40) + zlib.compress(bytes(1000)))]),
-        "tokenizer of 1099511627776 bytes; 134217728 are read at most",
+        "to the 1099511627776 bytes that it says; 134217728 are read at most",
     ),
     "a tokenizer that unpacks to more than it says": (
         lambda: litertlm([(HUGGINGFACE, {}, struct.pack("<Q", 10) + zlib.compress(bytes(1 << 26)))]),

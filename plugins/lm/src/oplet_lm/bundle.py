@@ -10,6 +10,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from oplet import Model
@@ -143,22 +144,15 @@ class Bundle:
         """Return the tokenizer's kind, "huggingface" or "sentencepiece", and its file, unpacked."""
         if found := self._small("SP_Tokenizer", _LARGEST_TOKENIZER):
             return "sentencepiece", found
-        if (packed := self.find("HF_Tokenizer_Zlib")) is not None:
-            return "huggingface", self._unpacked(self.content(packed))
-        raise ModelError(f"'{self.path}' has no tokenizer.")
-
-    def _unpacked(self, data: memoryview) -> bytes:
-        size = int.from_bytes(data[:8], "little")
-        if size > _LARGEST_TOKENIZER:
-            raise ModelError(f"'{self.path}' has a tokenizer of {size} bytes; {_LARGEST_TOKENIZER} are read at most.")
-        unpacker = zlib.decompressobj()
-        try:
-            found = unpacker.decompress(data[8:], size + 1)
-        except zlib.error as error:
-            raise ModelError(f"'{self.path}' is damaged: its tokenizer cannot be unpacked: {error}.") from error
-        if len(found) != size or not unpacker.eof:
-            raise ModelError(f"'{self.path}' is damaged: its tokenizer does not unpack to the {size} bytes that it says.")
-        return found
+        if not (packed := self._small("HF_Tokenizer_Zlib", _LARGEST_TOKENIZER)):
+            raise ModelError(f"'{self.path}' has no tokenizer.")
+        size, unpacker, unpacked = int.from_bytes(packed[:8], "little"), zlib.decompressobj(), b""
+        with suppress(zlib.error):
+            unpacked = unpacker.decompress(packed[8:], min(size, _LARGEST_TOKENIZER) + 1)
+        if len(unpacked) != size or not unpacker.eof:
+            most = f"{size} bytes that it says; {_LARGEST_TOKENIZER} are read at most"
+            raise ModelError(f"'{self.path}' is damaged: its tokenizer does not unpack to the {most}.")
+        return "huggingface", unpacked
 
     def _small(self, kind: str, most: int) -> bytes:
         """Return the content of the section of a kind, whose bytes are limited; b"" if there is none."""

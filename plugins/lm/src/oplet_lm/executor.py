@@ -5,28 +5,22 @@ auxiliary model around it if there is one; their inputs and state lie in arrays 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from oplet import Interpreter, Limits
 from oplet.errors import LimitError, ModelError
+from oplet.kernels.arrays import Array
 from oplet.toolkit import SubgraphRunner, inline_composites
-from oplet_lm.bundle import AUXILIARY, DECODER, EMBEDDER, PER_LAYER_EMBEDDER
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from oplet_lm.bundle import Bundle
-    from oplet_lm.metadata import Metadata
-
-    Array = NDArray[Any]
+from oplet_lm.bundle import AUXILIARY, DECODER, EMBEDDER, PER_LAYER_EMBEDDER, Bundle
+from oplet_lm.metadata import Metadata
 
 __all__ = ["Executor", "Part", "Step"]
 
 #: What gives the embeddings of token ids, [1, count, ...].
-Embed = Callable[[Sequence[int]], "Array"]
+Embed = Callable[[Sequence[int]], Array]
 #: What inputs are for, by their names. Source: LiteRT-LM's litert_compiled_model_executor_utils.cc, and litert-torch's split_cache.
 _ROLES: Final = {
     "tokens": "tokens", "token_ids": "tokens", "input_pos": "positions", "positions": "positions", "mask": "mask", "attn_mask": "mask",
@@ -48,19 +42,17 @@ _MOST_BYTES, _LINEAR_ATTENTION = Limits().max_arena_bytes or 0, 5
 
 
 class Executor:
-    """Runs a bundle's decoder model, and keeps its KV caches.
-
-    Attributes:
-        context: the number of tokens that the caches have room for.
-        tokens: the ids of the tokens that the caches hold.
-    """
+    """Runs a bundle's decoder model, and keeps its KV caches, which have room for `context` tokens and hold `tokens`, a list of ids."""
 
     def __init__(self, bundle: Bundle, metadata: Metadata, num_threads: int | None = None) -> None:
         roles = {None: DECODER, "auxiliary": AUXILIARY, "embeddings": EMBEDDER, "per-layer embeddings": PER_LAYER_EMBEDDER}
-        opened = {role: _open(bundle, each, num_threads) for role, each in roles.items() if each in bundle.models}
+        models = {role: bundle.model(each) for role, each in roles.items() if each in bundle.models}
+        opened = {role: Interpreter(model_content=model, num_threads=num_threads) for role, model in models.items()}
         if None not in opened:
             raise ModelError(f"'{bundle.path}' has no model '{DECODER}'; its models are {', '.join(bundle.models) or 'none'}.")
         self.tokens: list[int] = []
+        for each in opened.values():
+            inline_composites(each)  # some update caches
         self.interpreter, self._auxiliary = opened.pop(None), opened.pop("auxiliary", None)
         self._embed: dict[str, Embed] = {str(role): _Embedder(each, str(role)) for role, each in opened.items()}
         states, self._window = metadata.states, metadata.window
@@ -72,33 +64,29 @@ class Executor:
         decode, prefills = _chosen(self.interpreter.get_signature_list(), metadata.most_tokens)
         parts = self._parts(decode)
         inputs = _read(parts)
-        shapes = {name: each["shape_signature"].tolist() for name, each in inputs.items()}
-        held = {name: shapes[name] for name in self._states(parts)}
-        self.context = _context(shapes, held, metadata.most_tokens, {s.decode_input: s.axis for s in states})
-        self._cache_value = metadata.cache_value
-        sizes = {name: [self.context if size < 0 else size for size in shape] for name, shape in held.items()}
-        taken = [np.prod(each, dtype=np.float64) * np.dtype(inputs[name]["dtype"]).itemsize for name, each in sizes.items()]
-        if sum(taken) > _MOST_BYTES:
-            raise LimitError(
-                f"The caches '{', '.join(held)}' would take {sum(taken):.0f} bytes; a model's tensors may take {_MOST_BYTES}."
-            )
+        shapes = {name: each["shape_signature"] for name, each in inputs.items()}
+        types = {name: np.dtype(inputs[name]["dtype"]) for name in self._states(parts)}
+        self.context, self._cache_value = _context(shapes, types, metadata), metadata.cache_value
+        sizes = {name: np.where(shapes[name] < 0, self.context, shapes[name]) for name in types}
+        if (taken := sum(np.prod(sizes[name], dtype=np.float64) * types[name].itemsize for name in types)) > _MOST_BYTES:
+            raise LimitError(f"The caches '{', '.join(types)}' would take {taken:.0f} bytes; tensors may take {_MOST_BYTES}.")
         # Zeros take no memory before a step writes something else there.
-        self._arrays = {name: np.zeros(each, inputs[name]["dtype"]) for name, each in sizes.items()}
+        self._arrays = {name: np.zeros(size, types[name]) for name, size in sizes.items()}
         #: Whether the caches have their first value, and nothing else was written there.
         self._are_new = not self._cache_value
         self._decode = self._step(parts, 1)
-        #: Prefills by their lengths, 0 for any length, and what runs them, made when they are first used.
+        #: Prefills by their lengths, 0 for any length; and what runs them, made when they are first used, and at 0 decoding.
         self._prefills: dict[int, list[Part]] = {}
-        self._steps: dict[int, Step] = {}
+        self._steps = {0: self._decode}
         for parts in map(self._parts, prefills):
-            positions = next((each for name, each in _read(parts).items() if _ROLES.get(name) == "positions"), None)
-            if positions is not None and len(positions["shape"]):
-                self._prefills.setdefault(max(int(positions["shape_signature"][-1]), 0), parts)
+            for name, each in _read(parts).items():
+                if _ROLES.get(name) == "positions" and each["shape"].size:
+                    self._prefills.setdefault(max(int(each["shape_signature"][-1]), 0), parts)
 
     @property
     def copied_bytes(self) -> int:
         """The bytes of caches that runs have copied, as the model could not update them in place."""
-        return sum(part.copied_bytes for step in (self._decode, *self._steps.values()) for part in step.parts)
+        return sum(part.copied_bytes for step in self._steps.values() for part in step.parts)
 
     def read(self, tokens: Sequence[int], anew: bool = False) -> Array:
         """Process a whole token sequence, reusing the caches for the longest prefix that they hold, unless it is read `anew`, so that the
@@ -112,12 +100,9 @@ class Executor:
         del self.tokens[kept:]
         while left := len(tokens) - 1 - len(self.tokens):
             start, length = len(self.tokens), self._length(left)
-            if not length:
-                self.decode(tokens[start])
-                continue
             if length not in self._steps:
                 self._steps[length] = self._step(self._prefills.get(length) or self._prefills[0], length)
-            self._run(self._steps[length], tokens[start : start + min(length, left)])
+            self._run(self._steps[length], tokens[start : start + min(length or 1, left)])
         return self.decode(tokens[-1])
 
     def decode(self, token: int) -> Array:
@@ -152,8 +137,7 @@ class Executor:
         kind, _, length = key.partition("_")
         names = re.compile(rf"{kind}_[a-z_]+{length and '_'}{length}")
         beside = [Part(self._auxiliary, each) for each in self._auxiliary.get_signature_list() if names.fullmatch(each)]
-        after = [part for part in beside if part.inputs.keys() & own.outputs.keys()]
-        return [*(part for part in beside if part not in after), own, *after]
+        return sorted([own, *beside], key=lambda part: 1 if part is own else 2 * bool(part.inputs.keys() & own.outputs.keys()))
 
     def _step(self, parts: list[Part], length: int) -> Step:
         try:
@@ -170,12 +154,8 @@ class Executor:
 
 
 class Part:
-    """A signature that runs in a step: its inputs, and outputs where that can be, lie in arrays of the step, and are copied elsewhere.
-
-    Attributes:
-        key, inputs, outputs: the signature, and by name the details of its inputs and the indices of its outputs.
-        runner: what runs it.
-        copied_bytes: the bytes of state that runs have copied.
+    """A signature that runs in a step: its `inputs` (details by name), and `outputs` (indices by name) where that can be, lie in arrays of the
+    step; others are copied, of state `copied_bytes` so far.
     """
 
     def __init__(self, interpreter: Interpreter, key: str) -> None:
@@ -228,10 +208,8 @@ class Step:
     Args:
         parts: the signatures, in order; what one makes is an input of the next ones that take it.
         states: for each state input, the output that is its next value, and the array of both, which other steps share.
-        length: the number of tokens that a run processes; `context` is how many the state has room for.
-        context: see `length`.
-        window: the number of tokens that local attention looks back to; 0 for all.
-        embed: functions that compute embeddings of token ids, by the role of the input.
+        length, context: how many tokens a run processes, and how many the state has room for.
+        window, embed: how many tokens local attention looks back to, 0 for all; and functions that compute embeddings, by an input's role.
     """
 
     def __init__(
@@ -347,13 +325,6 @@ class _Embedder:
         return np.concatenate(pieces, axis=1)
 
 
-def _open(bundle: Bundle, model_type: str, num_threads: int | None) -> Interpreter:
-    """Open a model that the bundle has."""
-    interpreter = Interpreter(model_content=bundle.model(model_type), num_threads=num_threads)
-    inline_composites(interpreter)  # some update caches
-    return interpreter
-
-
 def _read(parts: Sequence[Part]) -> dict[str, dict[str, Any]]:
     """Return the details of the inputs of signatures that run in this order, but of those that an earlier one makes."""
     found: dict[str, dict[str, Any]] = {}
@@ -364,14 +335,15 @@ def _read(parts: Sequence[Part]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _context(shapes: dict[str, list[int]], states: dict[str, list[int]], most: int, axes: dict[str, int]) -> int:
-    """Return how many tokens the caches are to have room for: what masks or else caches have, `most` at most if that is not 0."""
-    sizes = [shapes[name][-1] for name in ("mask", "attn_mask", "mask_global") if shapes.get(name)]
-    for name, shape in states.items() if not sizes else ():
-        if shape:
+def _context(shapes: Mapping[str, Array], states: Iterable[str], metadata: Metadata) -> int:
+    """Return how many tokens the caches are to have room for: what masks or else caches have, at most those of the metadata."""
+    most, axes = metadata.most_tokens, {state.decode_input: state.axis for state in metadata.states}
+    sizes = [shape[-1] for name, shape in shapes.items() if _ROLES.get(name) == "mask" and shape.size]
+    for name in states if not sizes else ():
+        if shapes[name].size:
             axis = axes.get(name, -1)
-            sizes.append(shape[axis] if 0 <= axis < len(shape) else max(shape))
-    size = next((size for size in sizes if size > 0), most if most > 0 else _USUAL_CONTEXT)
+            sizes.append(shapes[name][axis] if 0 <= axis < shapes[name].size else shapes[name].max())
+    size = int(next((size for size in sizes if size > 0), most if most > 0 else _USUAL_CONTEXT))
     return min(size, _MOST_CONTEXT, most if most > 0 else size)
 
 

@@ -9,7 +9,6 @@ import json
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, NamedTuple
 
 from oplet.errors import ModelError
@@ -28,6 +27,11 @@ _AFFIXES = (
     "{%% endif %%}{{ around[1] }}{%% endfor %%}{{ (affixes.model or [''])[0] }}"
 )
 _MOST_FIELDS = 1 << 14
+#: What makes values of fields: integers of varints, the others of bytes.
+_KINDS: Mapping[Any, Callable[[Any], Any]] = {
+    int: lambda value: signed(value, 32), str: lambda value: value.decode("utf-8", "replace"),
+    float: lambda value: struct.unpack("<f", value)[0] if len(value) == 4 else 0.0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -113,13 +117,8 @@ class _Message:
 
     def all(self, number: int, kind: Callable[[Any], Any]) -> list[Any]:
         """Return all values of a field that are of a kind: `int`, `float`, `str`, `bytes` or `_Message`."""
-        values: list[Any] = [value for its, value in self._fields if its == number and isinstance(value, int) == (kind is int)]
-        if kind is float:
-            return [*chain.from_iterable(struct.unpack("<f", value) for value in values if len(value) == 4)]
-        return [
-            signed(value, 32) if kind is int else value.decode("utf-8", "replace") if kind is str else kind(value)
-            for value in values
-        ]
+        make = _KINDS.get(kind, kind)
+        return [make(value) for its, value in self._fields if its == number and isinstance(value, int) == (kind is int)]
 
     def last(self, number: int, default: Any) -> Any:
         """Return the last value of the type of `default`."""

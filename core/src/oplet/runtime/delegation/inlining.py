@@ -219,12 +219,7 @@ class InlinedNodes:
 
 
 def inline_composites(executors: Sequence[Executor], others: Sequence[Subgraph]) -> None:
-    """Inline the composites that no kernel serves, or those that another interpreter of the same model has inlined, with its indices.
-
-    Args:
-        executors: the executors of an interpreter without delegates.
-        others: the other interpreter's subgraphs, if there is one.
-    """
+    """Inline the composites that no kernel serves, or those that another interpreter's subgraphs have inlined, with the same indices."""
     decompositions = Decompositions(executors[0].session)
     for executor, other in zip(executors, others or [None] * len(executors)):
         nodes = InlinedNodes(executor, decompositions)
