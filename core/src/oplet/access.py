@@ -202,7 +202,8 @@ def inline_composites(interpreter: Interpreter, alike: Interpreter | None = None
     """
     from oplet.runtime.delegation.inlining import inline_composites
 
-    inline_composites(interpreter._runtime.executors, alike.subgraphs if alike else ())
+    executors = interpreter._runtime.executors
+    inline_composites(executors, [None] * len(executors) if alike is None else alike.subgraphs)
 
 
 @contextmanager

@@ -51,8 +51,8 @@ class Executor:
         if None not in opened:
             raise ModelError(f"'{bundle.path}' has no model '{DECODER}'; its models are {', '.join(bundle.models) or 'none'}.")
         self.tokens: list[int] = []
-        for each in opened.values():
-            inline_composites(each)  # some update caches
+        for interpreter in opened.values():
+            inline_composites(interpreter)  # some update caches
         self.interpreter, self._auxiliary = opened.pop(None), opened.pop("auxiliary", None)
         self._embed: dict[str, Embed] = {str(role): _Embedder(each, str(role)) for role, each in opened.items()}
         states, self._window = metadata.states, metadata.window

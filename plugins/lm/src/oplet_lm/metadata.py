@@ -102,9 +102,7 @@ def _read(found: _Message, executors: list[_Message]) -> Metadata:
         template=found.last(7, "") or _template(roles, 1),
         suppressed=tuple(number for each in found.all(9, _Message) for number in each.packed(1)),
         cache_value=found.last(10, 0),
-        states=tuple(
-            StateBuffer(*(each.last(number, "") for number in range(1, 5)), each.last(6, 0), each.last(7, -1)) for each in states
-        ),
+        states=tuple(StateBuffer(*(each.last(*field) for field in zip((1, 2, 3, 4, 6, 7), StateBuffer()))) for each in states),
         window=max([0, *(mask.last(3, 0) for each in executors for mask in each.all(3, _Message))]),
     )
 

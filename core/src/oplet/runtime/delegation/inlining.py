@@ -218,10 +218,10 @@ class InlinedNodes:
         return indices
 
 
-def inline_composites(executors: Sequence[Executor], others: Sequence[Subgraph]) -> None:
-    """Inline the composites that no kernel serves, or those that another interpreter's subgraphs have inlined, with the same indices."""
+def inline_composites(executors: Sequence[Executor], others: Sequence[Subgraph | None]) -> None:
+    """Inline the composites that no kernel serves, or those that the other interpreter's subgraph has inlined, with the same indices."""
     decompositions = Decompositions(executors[0].session)
-    for executor, other in zip(executors, others or [None] * len(executors)):
+    for executor, other in zip(executors, others):
         nodes = InlinedNodes(executor, decompositions)
         if other is None:
             while found := [node for node in nodes.candidates(certain=True) if nodes._nodes_of(node)]:
