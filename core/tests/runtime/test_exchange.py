@@ -177,6 +177,7 @@ def test_a_subgraph_in_which_a_shape_depends_on_values_keeps_its_memory() -> Non
 UPDATES = {
     "in place": ["DYNAMIC_UPDATE_SLICE old value at -> new"],
     "after it was read": ["ABS old -> other", "DYNAMIC_UPDATE_SLICE old value at -> new"],
+    "by a choice": ["LESS old value -> chosen", "SELECT_V2 chosen value old -> new"],
     "by several nodes": ["MUL old value -> other", "ADD other value -> new"],
     "before it is read": ["DYNAMIC_UPDATE_SLICE old value at -> new", "ABS old -> other"],
     "by one that reads it twice": ["MUL old old -> new"],
@@ -188,8 +189,9 @@ def updating(way: str, *, composite: bool = False) -> SubgraphRunner:
     builder = ModelBuilder()
     for inner in (False, True)[: 1 + composite]:
         graph = builder.add_subgraph("inner" if inner else "main")
-        shapes = {"old": [4], "value": [1], "at": [1], "new": [4], "other": [4]}
-        tensors = {name: graph.add_tensor(name, "int32" if name == "at" else F32, shape) for name, shape in shapes.items()}
+        shapes = {"old": [4], "value": [1], "at": [1], "new": [4], "other": [4], "chosen": [4]}
+        types = {"at": "int32", "chosen": "bool"}
+        tensors = {name: graph.add_tensor(name, types.get(name, F32), shape) for name, shape in shapes.items()}
         if composite and not inner:
             attributes = np.frombuffer(bytes(flexbuffers.Dumps({})), np.uint8)
             options = StableHLOCompositeOptions(name="cache", decomposition_subgraph_index=1, composite_attributes=attributes)
@@ -205,7 +207,7 @@ def updating(way: str, *, composite: bool = False) -> SubgraphRunner:
 
 
 @pytest.mark.parametrize("composite", [False, True])
-@pytest.mark.parametrize("way", ["in place", "after it was read", "by several nodes"])
+@pytest.mark.parametrize("way", ["in place", "after it was read", "by a choice", "by several nodes"])
 def test_one_array_may_be_an_input_and_an_output_that_is_written_after_all_that_read_the_input(way: str, composite: bool) -> None:
     runner, apart = updating(way, composite=composite), updating(way)
     assert runner.can_overwrite(0, 3)

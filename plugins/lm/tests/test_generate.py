@@ -488,3 +488,13 @@ def test_a_bundle_without_what_is_needed_says_what_it_has(tmp_path: Path) -> Non
     path.write_bytes(litertlm(Little(embedder=True).pieces()[:-1]))
     with pytest.raises(ModelError, match="takes 'embeddings', which no part of the bundle gives; run it with LiteRT-LM"):
         LanguageModel(path)
+
+
+@pytest.mark.parametrize(("package", "tokenizer"), [("tokenizers", HUGGINGFACE), ("sentencepiece", SENTENCEPIECE)])
+def test_a_tokenizer_s_package_that_is_missing_is_named(
+    package: str, tokenizer: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Little().save(tmp_path, metadata(), (tokenizer, {}, pieces() if package == "sentencepiece" else packed(characters())))
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(StateError, match=rf"cannot be imported: .*; pip install {package}\."):
+        LanguageModel(path)
