@@ -102,7 +102,7 @@ class Executor:
             start, length = len(self.tokens), self._length(left)
             if length not in self._steps:
                 self._steps[length] = self._step(self._prefills.get(length) or self._prefills[0], length)
-            self._run(self._steps[length], tokens[start : start + min(length or 1, left)])
+            self._run(self._steps[length], tokens[start : start + min(max(length, 1), left)])
         return self.decode(tokens[-1])
 
     def decode(self, token: int) -> Array:
