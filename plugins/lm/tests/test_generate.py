@@ -65,6 +65,15 @@ def test_an_answer_is_that_of_the_model(layout: str, prompt: str, tmp_path: Path
     assert model.generate(prompt, max_tokens=4).tokens == answer.tokens[:4]
 
 
+def test_an_auxiliary_model_has_to_fit_and_is_left_alone_where_the_decoder_needs_none(tmp_path: Path) -> None:
+    path, little, other = tmp_path / "bundle", Little(), Little(split=True, context=16).pieces()[-1]
+    path.write_bytes(litertlm([*little.pieces(), other]))
+    assert LanguageModel(path).generate("abc", max_tokens=4).tokens == little.greedy([ord(c) for c in "abc"], 4)
+    path.write_bytes(litertlm([*Little(split=True).pieces()[:-1], other]))
+    with pytest.raises(ModelError, match=r"'decode_mask' makes .*'mask' .*, which is taken with the shape \[1, 1, 1, 33\]"):
+        LanguageModel(path).generate("a", max_tokens=4)
+
+
 @pytest.mark.parametrize("family", ["gemma3", "gemma", "llama"])
 def test_a_real_family_answers_as_its_signatures_do(family: str, tmp_path: Path) -> None:
     data = (SHARED_MODELS / f"{family}_q4_block32_ekv64.tflite").read_bytes()

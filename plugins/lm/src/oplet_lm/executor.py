@@ -132,7 +132,7 @@ class Executor:
     def _parts(self, key: str) -> list[Part]:
         """Return what a step runs: a signature of the decoder, between those of the auxiliary model that make inputs and update caches."""
         own = Part(self.interpreter, key)
-        if self._auxiliary is None:
+        if self._auxiliary is None or self._states([own]):
             return [own]
         kind, _, length = key.partition("_")
         names = re.compile(rf"{kind}_[a-z_]+{length and '_'}{length}")
@@ -182,9 +182,7 @@ class Part:
         for index, array in self._after:
             found = self.runner.tensor(index)
             if found.shape != array.shape:
-                raise ModelError(
-                    f"The signature '{self.key}' makes {found} of {list(found.shape)}, and takes {list(array.shape)}."
-                )
+                raise ModelError(f"The signature '{self.key}' makes {found}, which is taken with the shape {list(array.shape)}.")
             array[...] = found.data
         self.copied_bytes += self._copied
 
