@@ -74,10 +74,10 @@ def _interpreter(kind: str, content: bytes, threads: int) -> Any:
 def _called(kind: str, interpreter: Any, key: str, fed: _Fed, size: Size) -> Callable[[], object]:
     """What runs a signature once."""
     if kind == "oplet-state":
-        from oplet_lm.executor import Step
+        from oplet_lm.executor import Part, Step
 
-        states = {name: name for name in fed.caches}
-        step = Step(interpreter, key, states, fed.caches, len(fed.tokens), size.context, 0, {})
+        states = {name: (name, array) for name, array in fed.caches.items()}
+        step = Step([Part(interpreter, key)], states, len(fed.tokens), size.context, 0, {})
         return lambda: step.run(fed.tokens, fed.start)
     runner = interpreter.get_signature_runner(key)
     if kind == "litert-invoke":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SubgraphRunner",
-    "inline_alike",
+    "inline_composites",
     "prepare_claimed",
     "resize_now",
     "unshare_plan",
@@ -136,7 +136,7 @@ class SubgraphRunner:
     def can_overwrite(self, input: int, output: int) -> bool:
         """Return whether one array may be both an input and an output (see `use_memory`), as for a language model's caches.
 
-        This needs the only node that reads the input to write the output, in place (see `Node.in_place`).
+        This needs the node that writes the output to run after all that read the input, or to write over it (see `Node.in_place`).
 
         Args:
             input: the input's index.
@@ -144,17 +144,15 @@ class SubgraphRunner:
         """
         subgraph = self.subgraph
         source, target = subgraph.tensors[input], subgraph.tensors[output]
-        if input not in subgraph.inputs or input in subgraph.read or source.nbytes != target.nbytes:
+        running = [(node, (node, *node.absorbed)) for segment in subgraph.segments for node in segment.nodes]
+        users = [(node, sum(each.inputs.count(source) for each in parts)) for node, parts in running]
+        users = [(node, reads) for node, reads in users if reads or target in node.outputs]
+        if input not in subgraph.inputs or input in subgraph.read or source.nbytes != target.nbytes or not users:
             return False
-        nodes = [subgraph.nodes[index] for index in subgraph.execution_plan]
-        readers = [node for node in nodes if any(source in each.inputs for each in (node, *node.absorbed))]
-        return (
-            len(readers) == 1
-            and readers[0].delegate is None
-            and source in readers[0].in_place
-            and readers[0].outputs[0] is target
-            and readers[0].inputs.count(source) == 1
-        )
+        writer, reads = users[-1]
+        if target not in writer.outputs or any(node.delegate is not None for node, _ in users):
+            return False
+        return not reads or (reads == 1 and source in writer.in_place and writer.outputs[0] is target)
 
     def details(self, tensor: int) -> dict[str, Any]:
         """Return a tensor's details, as `Interpreter.get_tensor_details` does.
@@ -192,16 +190,17 @@ class SubgraphRunner:
         segment.unjoin()
 
 
-def inline_alike(interpreter: Interpreter, other: Interpreter) -> None:
-    """Inline (replace by their decompositions' nodes) the composites that another interpreter has inlined for its delegates.
+def inline_composites(interpreter: Interpreter, alike: Interpreter | None = None) -> None:
+    """Inline (replace by their decompositions' nodes) the composites that no kernel computes as a whole, whatever their shapes.
 
     Args:
         interpreter: the interpreter that is changed; it has no delegates.
-        other: an interpreter of the same model, with delegates.
+        alike: an interpreter of the same model, with delegates: the composites that it has inlined, in place of those above.
     """
-    from oplet.runtime.delegation.inlining import inline_alike
+    from oplet.runtime.delegation.inlining import inline_composites
 
-    inline_alike(interpreter._runtime.executors, other.subgraphs)
+    executors = interpreter._runtime.executors
+    inline_composites(executors, [None] * len(executors) if alike is None else alike.subgraphs)
 
 
 def unshare_plan(interpreter: Interpreter) -> None:

@@ -88,7 +88,7 @@ _HOMES = {
     "SubgraphRunner": "oplet.access",
     "ensure_readable": "oplet.runtime.memory.values",
     "idle_decompositions": "oplet.runtime.delegation.decompositions",
-    "inline_alike": "oplet.access",
+    "inline_composites": "oplet.access",
     "node_error": "oplet.runtime.describe.node_errors",
     "single_threaded_blas": "oplet.runtime.threads.blas",
     "unshare_plan": "oplet.access",

@@ -1,6 +1,6 @@
 # Made by `python -m scripts.stubs` of the table in toolkit.py.
 from oplet.access import SubgraphRunner as SubgraphRunner
-from oplet.access import inline_alike as inline_alike
+from oplet.access import inline_composites as inline_composites
 from oplet.access import prepare_claimed as prepare_claimed
 from oplet.access import resize_now as resize_now
 from oplet.access import unshare_plan as unshare_plan

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from core.tests.chains import ADD_ONE, F32, Computes, adding, interpret
+from flatbuffers import flexbuffers
 from numpy.typing import NDArray
 
 from oplet import Interpreter, Model, ModelBuilder, MutableOpResolver, SimpleDelegate
 from oplet.errors import ModelError
 from oplet.schema.options import IfOptions
-from oplet.toolkit import SubgraphRunner
+from oplet.schema.stablehlo_options import StableHLOCompositeOptions
+from oplet.toolkit import SubgraphRunner, inline_composites
 from oplet_testing import Spec, one_op_model
 
 SHAPE = (3,)
@@ -171,42 +173,61 @@ def test_a_subgraph_in_which_a_shape_depends_on_values_keeps_its_memory() -> Non
     assert not runner.use_memory({0: np.zeros((), F32)})
 
 
-def updating(*, twice: bool = False) -> SubgraphRunner:
-    """A cache of which a run replaces one value; or which another node reads as well."""
+#: How a run makes the new cache (`new`) of the old one, a value and its place, and maybe `other`.
+UPDATES = {
+    "in place": ["DYNAMIC_UPDATE_SLICE old value at -> new"],
+    "after it was read": ["ABS old -> other", "DYNAMIC_UPDATE_SLICE old value at -> new"],
+    "by a choice": ["LESS old value -> chosen", "SELECT_V2 chosen value old -> new"],
+    "by several nodes": ["MUL old value -> other", "ADD other value -> new"],
+    "before it is read": ["DYNAMIC_UPDATE_SLICE old value at -> new", "ABS old -> other"],
+    "by one that reads it twice": ["MUL old old -> new"],
+}
+
+
+def updating(way: str, *, composite: bool = False) -> SubgraphRunner:
+    """A cache of which a run makes another, by nodes of the graph or of a composite's decomposition."""
     builder = ModelBuilder()
-    graph = builder.add_subgraph()
-    old, value, at, new, other = (
-        graph.add_tensor(name, kind, shape)
-        for name, kind, shape in (
-            ("old", F32, [4]),
-            ("value", F32, [1]),
-            ("at", "int32", [1]),
-            ("new", F32, [4]),
-            ("other", F32, [4]),
-        )
-    )
-    graph.add_operator("DYNAMIC_UPDATE_SLICE", [old, value, at], [new])
-    if twice:
-        graph.add_operator("ABS", [old], [other])
-    graph.set_inputs(old, value, at)
-    graph.set_outputs(new, *([other] if twice else []))
-    return runner_of(Interpreter(model_content=builder.to_bytes()))
+    for inner in (False, True)[: 1 + composite]:
+        graph = builder.add_subgraph("inner" if inner else "main")
+        shapes = {"old": [4], "value": [1], "at": [1], "new": [4], "other": [4], "chosen": [4]}
+        types = {"at": "int32", "chosen": "bool"}
+        tensors = {name: graph.add_tensor(name, types.get(name, F32), shape) for name, shape in shapes.items()}
+        if composite and not inner:
+            attributes = np.frombuffer(bytes(flexbuffers.Dumps({})), np.uint8)
+            options = StableHLOCompositeOptions(name="cache", decomposition_subgraph_index=1, composite_attributes=attributes)
+            graph.add_operator("STABLEHLO_COMPOSITE", [*tensors.values()][:3], [tensors["new"]], options)
+        for node in UPDATES[way] if inner or not composite else ():
+            op, *reads, _, written = node.split()
+            graph.add_operator(op, [tensors[name] for name in reads], [tensors[written]])
+        graph.set_inputs(*[*tensors.values()][:3])
+        graph.set_outputs(tensors["new"])
+    interpreter = Interpreter(model_content=builder.to_bytes())
+    inline_composites(interpreter)
+    return runner_of(interpreter)
 
 
-def test_one_array_may_be_an_input_and_an_output_where_one_node_alone_reads_the_one_and_writes_the_other() -> None:
-    runner = updating()
+@pytest.mark.parametrize("composite", [False, True])
+@pytest.mark.parametrize("way", ["in place", "after it was read", "by a choice", "by several nodes"])
+def test_one_array_may_be_an_input_and_an_output_that_is_written_after_all_that_read_the_input(way: str, composite: bool) -> None:
+    runner, apart = updating(way, composite=composite), updating(way)
     assert runner.can_overwrite(0, 3)
     assert not runner.can_overwrite(1, 3)
-    assert not updating(twice=True).can_overwrite(0, 3)
-    assert not runner_of(interpret(adding(2))).can_overwrite(0, 2)  # another node writes the output
-    cache = np.zeros(4, F32)
+    cache = np.array([1, 2, 3, 4], F32)
     assert set(runner.use_memory({0: cache, 3: cache})) == {0, 3}
     for place in (2, 0):
-        runner.set(1, np.array([place + 5], F32))
-        runner.set(2, np.array([place], np.int32))
-        runner.invoke()
-    assert cache.tolist() == [5, 0, 7, 0]
-    assert runner.tensor(3).data is cache
+        apart.set(0, cache.copy())
+        for each in (runner, apart):
+            each.set(1, np.array([place + 5], F32))
+            each.set(2, np.array([place], np.int32))
+            each.invoke()
+        assert cache.tolist() == apart.tensor(3).data.tolist()
+        assert runner.tensor(3).data is cache
+    assert cache.tolist() != [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("way", ["before it is read", "by one that reads it twice"])
+def test_no_array_may_be_an_input_and_an_output_that_is_written_while_the_input_is_read(way: str) -> None:
+    assert not updating(way).can_overwrite(0, 3)
 
 
 def test_a_model_may_be_open_already_and_have_its_files_in_memory() -> None:

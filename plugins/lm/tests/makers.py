@@ -7,7 +7,7 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -155,6 +155,7 @@ class Little:
         embedder: whether it takes embeddings, which another model makes.
         external: whether its weights are not in the model's file.
         twice: whether each step reads the cache twice, so that it cannot be written in place.
+        split: whether an auxiliary model makes masks and places' vectors, and updates the cache, as for NPUs.
     """
 
     def __init__(
@@ -164,14 +165,15 @@ class Little:
         embedder: bool = False,
         external: bool = False,
         twice: bool = False,
+        split: bool = False,
         context: int = CONTEXT,
         vocabulary: int = VOCABULARY,
     ) -> None:
         random = np.random.default_rng(7)
         shapes = ((vocabulary, WIDTH), (context, WIDTH), (vocabulary, WIDTH))
         self.embeddings, self.places, self.head = (random.normal(size=shape).astype(np.float32) for shape in shapes)
-        self.context, self._external, self._embedder, self._twice = context, external, embedder, twice
-        self._builder = ModelBuilder()
+        self.context, self._external, self._embedder, self._twice, self._split = context, external, embedder, twice, split
+        self._builder, self._auxiliary = ModelBuilder(), ModelBuilder()
         for length in prefills:
             self._graph(f"prefill_{length}" if length > 0 else "prefill", length)
         self._graph("decode", 1)
@@ -200,6 +202,8 @@ class Little:
             found.append((WEIGHTS, {"model_type": "tf_lite_prefill_decode"}, self.weights))
         if self._embedder:
             found.append((MODEL, {"model_type": "tf_lite_embedder"}, self.lookup()))
+        if self._split:
+            found.append((MODEL, {"model_type": "tf_lite_aux"}, self._auxiliary.to_bytes()))
         return found
 
     def save(self, folder: Path, about: bytes = b"", tokenizer: Piece | None = None) -> Path:
@@ -246,37 +250,38 @@ class Little:
             source = tensor("embeddings", "float32", [1, size, WIDTH], **free_at([1, size, WIDTH], 1))
         else:
             source = tensor("tokens", "int32", [1, size], **free_at([1, size], 1))
+        seeing = context + size * self._split
         places = tensor("input_pos", "int32", [size], **free_at([size], 0))
-        mask = tensor("mask", "float32", [1, 1, size, context], **free_at([1, 1, size, context], 2))
+        mask = tensor("mask", "float32", [1, 1, size, seeing], **free_at([1, 1, size, seeing], 2))
         old = tensor("kv_cache_k_0", "float32", [1, 1, context, WIDTH])
-        new = tensor("new cache", "float32", [1, 1, context, WIDTH])
+        new = tensor("new cache", "float32", [1, 1, seeing if self._split else context, WIDTH])
         embedded = source
         if not self._embedder:
             flat, embedded = tensor("flat", "int32", [size]), tensor("embedded", "float32", [size, WIDTH])
             graph.add_operator("RESHAPE", [source, _shape(graph, [-1])], [flat])
             graph.add_operator("EMBEDDING_LOOKUP", [flat, self._constant(graph, "table", self.embeddings)], [embedded])
-        placed, added, update = (tensor(name, "float32", [size, WIDTH]) for name in ("placed", "added", "update"))
+        placed, added = (tensor(name, "float32", [size, WIDTH]) for name in ("placed", "added"))
         rows = tensor("rows", "float32", [size, WIDTH])
         graph.add_operator("RESHAPE", [embedded, _shape(graph, [-1, WIDTH])], [rows])
-        graph.add_operator(
-            "GATHER", [self._constant(graph, "places", self.places), places], [placed], options.GatherOptions(axis=0)
-        )
+        if not self._split:
+            graph.add_operator(
+                "GATHER", [self._constant(graph, "places", self.places), places], [placed], options.GatherOptions(axis=0)
+            )
         graph.add_operator("ADD", [rows, placed], [added], options.AddOptions())
         update = tensor("update", "float32", [1, 1, size, WIDTH])
         graph.add_operator("RESHAPE", [added, _shape(graph, [1, 1, -1, WIDTH])], [update])
-        first, starts = tensor("first", "int32", [1]), tensor("starts", "int32", [4])
-        graph.add_operator("SLICE", [places, _shape(graph, [0]), _shape(graph, [1])], [first])
-        graph.add_operator(
-            "CONCATENATION", [_shape(graph, [0, 0]), first, _shape(graph, [0])], [starts], options.ConcatenationOptions(axis=0)
-        )
-        graph.add_operator("DYNAMIC_UPDATE_SLICE", [old, update, starts], [new])
-        shares, seen = tensor("shares", "float32", [1, 1, size, context]), tensor("seen", "float32", [1, 1, size, WIDTH])
+        if self._split:
+            graph.add_operator("CONCATENATION", [old, update], [new], options.ConcatenationOptions(axis=2))
+            self._beside(key, size)
+        else:
+            _update(graph, places, old, update, new)
+        shares, seen = tensor("shares", "float32", [1, 1, size, seeing]), tensor("seen", "float32", [1, 1, size, WIDTH])
         graph.add_operator("SOFTMAX", [mask], [shares], options.SoftmaxOptions(beta=1.0))
         graph.add_operator("BATCH_MATMUL", [shares, new], [seen], options.BatchMatMulOptions())
         if self._twice:
             again = tensor("again", "float32", [1, 1, context, WIDTH])
             graph.add_operator("ABS", [old], [again])
-        outputs = {"kv_cache_k_0": new}
+        outputs = {"kv_slice_k_0": update} if self._split else {"kv_cache_k_0": new}
         if key == "decode":
             wide, logits = tensor("wide", "float32", [1, len(self.head)]), tensor("logits", "float32", [1, 1, len(self.head)])
             plain = tensor("plain", "float32", [1, WIDTH])
@@ -289,16 +294,69 @@ class Little:
             )
             graph.add_operator("RESHAPE", [wide, _shape(graph, [1, 1, len(self.head)])], [logits])
             outputs["logits"] = logits
-        graph.set_inputs(source, places, mask, old)
-        graph.set_outputs(*outputs.values())
         name = "embeddings" if self._embedder else "tokens"
-        self._builder.add_signature(key, {name: source, "input_pos": places, "mask": mask, "kv_cache_k_0": old}, outputs, graph)
+        inputs = {name: source, "input_pos": places, "mask": mask, "kv_cache_k_0": old}
+        if self._split:
+            inputs = {name: source, "pos_emb_cos": placed, "mask": mask, "kv_cache_k_0": old}
+        graph.set_inputs(*inputs.values())
+        graph.set_outputs(*outputs.values())
+        self._builder.add_signature(key, inputs, outputs, graph)
+
+    def _beside(self, key: str, size: int) -> None:
+        """Add what the auxiliary model computes for a signature of the decoder."""
+        kind, _, length = key.partition("_")
+        old_mask, new_mask = [1, 1, size, self.context], [1, 1, size, size]
+
+        def add(what: str, inputs: dict[str, Any], outputs: dict[str, Any], nodes: Callable[..., None]) -> None:
+            graph = self._auxiliary.add_subgraph()
+            ends = [{name: graph.add_tensor(name, *form) for name, form in each.items()} for each in (inputs, outputs)]
+            nodes(graph, *ends[0].values(), *ends[1].values())
+            graph.set_inputs(*ends[0].values())
+            graph.set_outputs(*ends[1].values())
+            self._auxiliary.add_signature(f"{kind}_{what}" + (f"_{length}" if length else ""), *ends, graph)
+
+        def place(graph: Any, places: int, found: int) -> None:
+            table = graph.add_tensor("places", "float32", self.places.shape, data=self.places)
+            graph.add_operator("GATHER", [table, places], [found], options.GatherOptions(axis=0))
+
+        def hide(graph: Any, tokens: int, start: int, valid: int, mask: int) -> None:
+            def constant(value: Any, dtype: Any = np.float32) -> int:
+                array = np.asarray(value, dtype)
+                return int(graph.add_tensor("constant", array.dtype.name, array.shape, data=array))
+
+            before, hidden = graph.add_tensor("before", "bool", [self.context]), graph.add_tensor("hidden", "float32", old_mask)
+            graph.add_operator("LESS", [constant(np.arange(self.context), np.int32), start], [before])
+            graph.add_operator("SELECT_V2", [before, constant(np.zeros(old_mask)), constant(-1e9)], [hidden])
+            ahead = constant(np.where(np.tri(size), 0, -1e9).reshape(new_mask))
+            graph.add_operator("CONCATENATION", [hidden, ahead], [mask], options.ConcatenationOptions(axis=3))
+
+        def update(graph: Any, places: int, valid: int, old: int, rows: int, new: int) -> None:
+            _update(graph, places, old, rows, new)
+
+        cache, places = ("float32", [1, 1, self.context, WIDTH]), ("int32", [size])
+        valid = ("bool", [1, size])
+        add("rope", {"input_pos": places}, {"pos_emb_cos": ("float32", [size, WIDTH])}, place)
+        given = {"input_tokens": ("int32", [1, size]), "time_step": ("int32", []), "valid_mask": valid}
+        add("mask", given, {"mask": ("float32", [1, 1, size, self.context + size])}, hide)
+        rows = ("float32", [1, 1, size, WIDTH])
+        given = {"input_pos": places, "valid_mask": valid, "kv_cache_k_0": cache, "kv_slice_k_0": rows}
+        add("cache_update", given, {"kv_cache_k_0": cache}, update)
 
     def _constant(self, graph: Any, name: str, value: np.ndarray) -> int:
         if self._external:
             buffer = self._builder.add_external_buffer("tflite_weights", value)
             return graph.add_tensor(name, "float32", value.shape, external_buffer=buffer)
         return graph.add_tensor(name, "float32", value.shape, data=value)
+
+
+def _update(graph: Any, places: int, old: int, update: int, new: int) -> None:
+    """Add nodes that write rows into a cache, from the first of these places on."""
+    first, starts = graph.add_tensor("first", "int32", [1]), graph.add_tensor("starts", "int32", [4])
+    graph.add_operator("SLICE", [places, _shape(graph, [0]), _shape(graph, [1])], [first])
+    graph.add_operator(
+        "CONCATENATION", [_shape(graph, [0, 0]), first, _shape(graph, [0])], [starts], options.ConcatenationOptions(axis=0)
+    )
+    graph.add_operator("DYNAMIC_UPDATE_SLICE", [old, update, starts], [new])
 
 
 def _shape(graph: Any, sizes: Sequence[int]) -> int:

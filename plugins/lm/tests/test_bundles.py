@@ -54,11 +54,29 @@ def test_a_bundle_lists_its_sections(tmp_path: Path) -> None:
     assert bundle.sections[1].items["backend_constraint"] == "cpu"
 
 
+def test_of_several_sections_of_a_kind_the_last_one_is_read_and_a_model_without_a_type_is_the_decoder(tmp_path: Path) -> None:
+    data = litertlm(
+        [
+            (MODEL, DECODER, b""),
+            (HUGGINGFACE, {}, b""),
+            (SENTENCEPIECE, {}, b"a"),
+            (SENTENCEPIECE, {}, b"b"),
+            (MODEL, {}, b"last"),
+        ]
+    )
+    bundle = Bundle(written(tmp_path, data))
+    found = bundle.find("TFLiteModel", "tf_lite_prefill_decode")
+    assert found is not None
+    assert bytes(bundle.content(found)) == b"last"
+    assert bundle.tokenizer() == ("sentencepiece", b"b")
+
+
 def test_metadata_is_read() -> None:
     sampler = field(1, 2) + field(2, 40) + field(3, 0.5) + field(4, 0.25) + field(5, -1)
     about = metadata("</s>", (300, 2), start=7, template="{{ x }}", most=4096, sampler=sampler) + field(10, -1)
     found = read_metadata(about)
     assert found.start == (7,)
+    assert read_metadata(field(1, field(1, field(1, 7) + field(1, 8))) + about).start == (7,)  # of several ids the first
     assert found.stops == ["</s>", (300, 2)]
     assert found.template == "{{ x }}"
     assert found.most_tokens == 4096
@@ -142,12 +160,11 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a section in the header": (lambda: header((3, DECODER, 16, 16384)), "overlaps"),
     "sections that overlap": (lambda: header((5, {}, 16384, 40_000), (3, DECODER, 32768, 50_000)), "overlaps"),
     "a section anywhere": (lambda: header((3, DECODER, 16387, 16400)), "begins at byte 16387, no multiple of 16"),
-    "two models for one thing": (lambda: litertlm([(MODEL, DECODER, b"a"), (MODEL, DECODER, b"b")]), "has two sections TFLiteModel tf_lite_prefill"),
     "more items than anybody has": (lambda: header((1, {str(n): "x" for n in range(300)}, 32768, 32768)), "lists 300 things in a row; 256 are read at most"),
     "more sections than anybody has": (lambda: header(*[(1, {}, 32768, 32768)] * 300), "lists 300 things in a row"),
     "a tokenizer that unpacks to gigabytes": (
         lambda: litertlm([(HUGGINGFACE, {}, struct.pack("<Q", 1 << 40) + zlib.compress(bytes(1000)))]),
-        "tokenizer of 1099511627776 bytes; 134217728 are read at most",
+        "to the 1099511627776 bytes that it says; 134217728 are read at most",
     ),
     "a tokenizer that unpacks to more than it says": (
         lambda: litertlm([(HUGGINGFACE, {}, struct.pack("<Q", 10) + zlib.compress(bytes(1 << 26)))]),

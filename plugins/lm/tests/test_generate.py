@@ -47,6 +47,8 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "weights in a section of their own": {"external": True},
     "an embedder": {"embedder": True},
     "a cache that is read twice": {"twice": True},
+    "an auxiliary model": {"split": True},
+    "an auxiliary model and an embedder": {"split": True, "embedder": True},
 }
 
 
@@ -61,6 +63,15 @@ def test_an_answer_is_that_of_the_model(layout: str, prompt: str, tmp_path: Path
     assert answer == "".join(map(chr, answer.tokens)) == "".join(model.stream(prompt, max_tokens=min(room, 12)))
     assert answer.ended_by == "length"
     assert model.generate(prompt, max_tokens=4).tokens == answer.tokens[:4]
+
+
+def test_an_auxiliary_model_has_to_fit_and_is_left_alone_where_the_decoder_needs_none(tmp_path: Path) -> None:
+    path, little, other = tmp_path / "bundle", Little(), Little(split=True, context=16).pieces()[-1]
+    path.write_bytes(litertlm([*little.pieces(), other]))
+    assert LanguageModel(path).generate("abc", max_tokens=4).tokens == little.greedy([ord(c) for c in "abc"], 4)
+    path.write_bytes(litertlm([*Little(split=True).pieces()[:-1], other]))
+    with pytest.raises(ModelError, match=r"'decode_mask' makes .*'mask' .*, which is taken with the shape \[1, 1, 1, 33\]"):
+        LanguageModel(path).generate("a", max_tokens=4)
 
 
 @pytest.mark.parametrize("family", ["gemma3", "gemma", "llama"])
@@ -81,8 +92,9 @@ def test_a_real_family_answers_as_its_signatures_do(family: str, tmp_path: Path)
     assert answer.tokens == tokens[len(prompt) :]
 
 
-def test_a_hundred_steps_copy_no_cache_and_take_no_more_memory(tmp_path: Path) -> None:
-    little = Little(context=4096)
+@pytest.mark.parametrize("split", [False, True])
+def test_a_hundred_steps_copy_no_cache_and_take_no_more_memory(split: bool, tmp_path: Path) -> None:
+    little = Little(context=4096, split=split)
     model = LanguageModel(little.save(tmp_path))
     model.generate("warm up", max_tokens=20)
     stream = iter(model._steps([ord("a")], 200, "length", Sampler(Sampling()), model._streams, True))
@@ -108,9 +120,9 @@ def test_a_hundred_steps_copy_no_cache_and_take_no_more_memory(tmp_path: Path) -
 
 
 def _caches(model: LanguageModel) -> list[Any]:
-    """Return the cache as input and as output of decoding."""
-    graph = model._executor.interpreter.subgraphs[-1]
-    return [tensor for tensor in graph.tensors if tensor.name in ("kv_cache_k_0", "new cache")]
+    """Return the cache as input and as output of what updates it in decoding."""
+    graph, names = model._executor._decode.parts[-1].runner.subgraph, ("kv_cache_k_0", "new cache")
+    return [tensor for tensor in graph.tensors if tensor.name in names]
 
 
 def test_a_cache_that_cannot_be_written_in_place_is_copied_and_counted(tmp_path: Path) -> None:
@@ -217,16 +229,16 @@ def test_what_interrupts_an_answer_leaves_the_next_one_as_it_would_be(tmp_path: 
     next(stream)
     stream.close()  # type: ignore[attr-defined]
     assert model.generate("world", max_tokens=6) == wanted
-    invoke = model._executor._decode._runner.invoke
+    invoke = model._executor._decode.parts[0].runner.invoke
 
     def interrupted() -> None:
         invoke()
         raise KeyboardInterrupt
 
-    model._executor._decode._runner.invoke = interrupted  # type: ignore[method-assign]
+    model._executor._decode.parts[0].runner.invoke = interrupted  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
         model.generate("worry", max_tokens=6)
-    model._executor._decode._runner.invoke = invoke  # type: ignore[method-assign]
+    model._executor._decode.parts[0].runner.invoke = invoke  # type: ignore[method-assign]
     assert model.generate("world", max_tokens=6) == wanted
 
 
@@ -484,4 +496,14 @@ def test_a_bundle_without_what_is_needed_says_what_it_has(tmp_path: Path) -> Non
         LanguageModel(path)
     path.write_bytes(litertlm(Little(embedder=True).pieces()[:-1]))
     with pytest.raises(ModelError, match="takes 'embeddings', which no part of the bundle gives; run it with LiteRT-LM"):
+        LanguageModel(path)
+
+
+@pytest.mark.parametrize(("package", "tokenizer"), [("tokenizers", HUGGINGFACE), ("sentencepiece", SENTENCEPIECE)])
+def test_a_tokenizer_s_package_that_is_missing_is_named(
+    package: str, tokenizer: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Little().save(tmp_path, metadata(), (tokenizer, {}, pieces() if package == "sentencepiece" else packed(characters())))
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(StateError, match=rf"cannot be imported: .*; pip install {package}\."):
         LanguageModel(path)

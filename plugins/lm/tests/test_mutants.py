@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plugins.lm.tests.makers import EXECUTOR, SENTENCEPIECE, Little, field, litertlm, metadata, pieces, task
+from plugins.lm.tests.makers import EXECUTOR, MODEL, SENTENCEPIECE, Little, field, litertlm, metadata, pieces, task
 from tests.children import run_child
 from tests.kinds import part
 
@@ -42,6 +42,9 @@ def seeds() -> list[tuple[bytes, list[tuple[int, int]]]]:
             "TOKENIZER_MODEL": pieces(),
         }
     )
+    split = Little(split=True, embedder=True)
+    fourth = litertlm(split.pieces(about))
+    models = [content for kind, _, content in split.pieces() if kind == MODEL]
     places = [first.index(about), second.index(about)]
     return [
         (first, [(0, 900), (places[0], places[0] + len(about)), (first.index(state), first.index(state) + len(state))]),
@@ -54,6 +57,7 @@ def seeds() -> list[tuple[bytes, list[tuple[int, int]]]]:
             ],
         ),
         (third, [(0, 120), (len(third) - 260, len(third))]),
+        (fourth, [(0, 900), *((fourth.index(each), fourth.index(each) + len(each)) for each in models)]),
     ]
 
 

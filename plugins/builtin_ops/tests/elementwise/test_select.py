@@ -19,7 +19,7 @@ from oplet.schema.options import (
     ShapeOptions,
     StridedSliceOptions,
 )
-from oplet_testing import call_op
+from oplet_testing import call_op, invoke
 from oplet_testing.one_op import Spec, one_op_model, run_op
 
 
@@ -37,6 +37,27 @@ def test_the_condition_chooses_values_of_any_type(op: str, dtype: str, constant:
     result = run(op, [[True, False, True]], x, y, constant=constant)
     np.testing.assert_array_equal(result, [[x[0, 0], y[0, 1], x[0, 2]]])
     assert result.dtype == x.dtype
+
+
+@pytest.mark.parametrize("op", ["SELECT", "SELECT_V2"])
+@pytest.mark.parametrize("kept", ["x", "y", ""])
+@pytest.mark.parametrize("size", [6, 1 << 19])
+def test_values_are_chosen_in_the_place_of_either(op: str, kept: str, size: int) -> None:
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    tensors = {name: graph.add_tensor(name, "float32", [size]) for name in ("a", "b", "x", "y", "out")}
+    condition = graph.add_tensor("condition", "bool", [size])
+    graph.add_operator("NEG", [tensors["a"]], [tensors["x"]])
+    graph.add_operator("NEG", [tensors["b"]], [tensors["y"]])
+    chosen = [tensors["y"]] * 2 if not kept else [tensors["x"], tensors["y"]]
+    graph.add_operator(op, [condition, *chosen], [tensors["out"]])
+    graph.set_inputs(condition, tensors["a"], tensors["b"])
+    graph.set_outputs(tensors["out"], *([tensors[kept]] if kept else []))
+    values = [np.arange(size) % 3 == 1, np.arange(size, dtype=np.float32), np.arange(size, dtype=np.float32) * 10]
+    out, *read = invoke(Interpreter(model_content=builder.to_bytes()), *values)
+    np.testing.assert_array_equal(out, -np.where(values[0], values[1] if kept else values[2], values[2]))
+    for each in read:
+        np.testing.assert_array_equal(each, -values[1 if kept == "x" else 2])
 
 
 def test_no_bit_of_what_is_not_a_number_is_lost() -> None:

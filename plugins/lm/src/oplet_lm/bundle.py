@@ -10,6 +10,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from oplet import Model
@@ -21,9 +22,10 @@ from oplet.toolkit import map_file
 from oplet_lm.metadata import Metadata, read_metadata
 from oplet_tools.metadata.attached_files import ArchiveView
 
-__all__ = ["DECODER", "EMBEDDER", "PER_LAYER_EMBEDDER", "Bundle", "Section"]
+__all__ = ["AUXILIARY", "DECODER", "EMBEDDER", "PER_LAYER_EMBEDDER", "Bundle", "Section"]
 
-DECODER, EMBEDDER, PER_LAYER_EMBEDDER = "tf_lite_prefill_decode", "tf_lite_embedder", "tf_lite_per_layer_embedder"
+DECODER, AUXILIARY = "tf_lite_prefill_decode", "tf_lite_aux"
+EMBEDDER, PER_LAYER_EMBEDDER = "tf_lite_embedder", "tf_lite_per_layer_embedder"
 
 #: The name under which models refer to the weights that lie in a section of their own.
 _WEIGHTS = "tflite_weights"
@@ -83,8 +85,8 @@ class Section(NamedTuple):
 
     @property
     def model_type(self) -> str:
-        """The role of a model or its weights, such as "tf_lite_prefill_decode"; "" if not given."""
-        return self.items.get("model_type", "").lower()
+        """The role of a model or its weights, "tf_lite_prefill_decode" if not given; "" for other sections."""
+        return self.items.get("model_type", DECODER if self.kind.startswith("TFLite") else "").lower()
 
 
 class Bundle:
@@ -113,8 +115,8 @@ class Bundle:
         return self._file.view[section.begin : section.end]
 
     def find(self, kind: str, model_type: str = "") -> Section | None:
-        """Return the section of a kind ("TFLiteModel") and, for models and weights, of this `model_type`; None if there is none."""
-        return next((each for each in self.sections if each.kind == kind and model_type in ("", each.model_type)), None)
+        """Return the last section of a kind ("TFLiteModel") and, for models and weights, of this `model_type`; None without one."""
+        return next((each for each in reversed(self.sections) if each.kind == kind and model_type in ("", each.model_type)), None)
 
     @property
     def models(self) -> list[str]:
@@ -140,24 +142,17 @@ class Bundle:
 
     def tokenizer(self) -> tuple[str, bytes]:
         """Return the tokenizer's kind, "huggingface" or "sentencepiece", and its file, unpacked."""
-        if (packed := self.find("HF_Tokenizer_Zlib")) is not None:
-            return "huggingface", self._unpacked(self.content(packed))
         if found := self._small("SP_Tokenizer", _LARGEST_TOKENIZER):
             return "sentencepiece", found
-        raise ModelError(f"'{self.path}' has no tokenizer.")
-
-    def _unpacked(self, data: memoryview) -> bytes:
-        size = int.from_bytes(data[:8], "little")
-        if size > _LARGEST_TOKENIZER:
-            raise ModelError(f"'{self.path}' has a tokenizer of {size} bytes; {_LARGEST_TOKENIZER} are read at most.")
-        unpacker = zlib.decompressobj()
-        try:
-            found = unpacker.decompress(data[8:], size + 1)
-        except zlib.error as error:
-            raise ModelError(f"'{self.path}' is damaged: its tokenizer cannot be unpacked: {error}.") from error
-        if len(found) != size or not unpacker.eof:
-            raise ModelError(f"'{self.path}' is damaged: its tokenizer does not unpack to the {size} bytes that it says.")
-        return found
+        if not (packed := self._small("HF_Tokenizer_Zlib", _LARGEST_TOKENIZER)):
+            raise ModelError(f"'{self.path}' has no tokenizer.")
+        size, unpacker, unpacked = int.from_bytes(packed[:8], "little"), zlib.decompressobj(), b""
+        with suppress(zlib.error):
+            unpacked = unpacker.decompress(packed[8:], min(size, _LARGEST_TOKENIZER) + 1)
+        if len(unpacked) != size or not unpacker.eof:
+            most = f"{size} bytes that it says; {_LARGEST_TOKENIZER} are read at most"
+            raise ModelError(f"'{self.path}' is damaged: its tokenizer does not unpack to the {most}.")
+        return "huggingface", unpacked
 
     def _small(self, kind: str, most: int) -> bytes:
         """Return the content of the section of a kind, whose bytes are limited; b"" if there is none."""
@@ -175,7 +170,6 @@ def _read_sections(view: memoryview, path: str) -> tuple[str, list[Section]]:
         kind, first, sections = "MediaPipe bundle (.task)", 0, _of_task(view, path)
     else:
         raise ModelError(f"'{path}' is no bundle of a language model: it is neither a .litertlm nor a .task file.")
-    seen: set[tuple[str, str]] = set()
     for section in sorted(sections, key=lambda each: each.begin):
         name = f"{section.kind} {section.model_type}".rstrip()
         if not first <= section.begin <= section.end <= len(view):
@@ -183,10 +177,7 @@ def _read_sections(view: memoryview, path: str) -> tuple[str, list[Section]]:
                 f"'{path}' is damaged: its section {name}, from byte {section.begin} to {section.end}, overlaps what lies before byte {first}, "
                 f"or lies outside the file's {len(view)} bytes."
             )
-        first, key = section.end, (section.kind, section.model_type)
-        if key in seen and section.kind != "GenericBinaryData":
-            raise ModelError(f"'{path}' has two sections {name}; one of each is read.")
-        seen.add(key)
+        first = section.end
     return kind, sections
 
 

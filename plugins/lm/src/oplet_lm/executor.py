@@ -1,38 +1,31 @@
-"""The executor of a language model keeps the caches, and reads tokens with the model's signatures. A step is one of them; its inputs and state
-lie in arrays that are bound and not copied.
+"""The executor of a language model keeps the caches, and reads tokens with the model's signatures. A step is one of them, with those of an
+auxiliary model around it if there is one; their inputs and state lie in arrays that are bound and not copied.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from oplet import Interpreter, Limits
 from oplet.errors import LimitError, ModelError
-from oplet.toolkit import SubgraphRunner
-from oplet_lm.bundle import DECODER, EMBEDDER, PER_LAYER_EMBEDDER
+from oplet.kernels.arrays import Array
+from oplet.toolkit import SubgraphRunner, inline_composites
+from oplet_lm.bundle import AUXILIARY, DECODER, EMBEDDER, PER_LAYER_EMBEDDER, Bundle
+from oplet_lm.metadata import Metadata
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from oplet import Model
-    from oplet_lm.bundle import Bundle
-    from oplet_lm.metadata import Metadata
-
-    Array = NDArray[Any]
-
-__all__ = ["Executor", "Step"]
+__all__ = ["Executor", "Part", "Step"]
 
 #: What gives the embeddings of token ids, [1, count, ...].
-Embed = Callable[[Sequence[int]], "Array"]
-#: What inputs are for, by their names. Source: LiteRT-LM's litert_compiled_model_executor_utils.cc.
+Embed = Callable[[Sequence[int]], Array]
+#: What inputs are for, by their names. Source: LiteRT-LM's litert_compiled_model_executor_utils.cc, and litert-torch's split_cache.
 _ROLES: Final = {
     "tokens": "tokens", "token_ids": "tokens", "input_pos": "positions", "positions": "positions", "mask": "mask", "attn_mask": "mask",
     "mask_global": "mask", "mask_local": "local mask", "embeddings": "embeddings", "per_layer_embeddings": "per-layer embeddings",
-    "param_tensor": "parameters",
+    "param_tensor": "parameters", "input_tokens": "tokens", "time_step": "start", "valid_mask": "valid",
 }  # fmt: skip
 #: What is added to the logits of places that are not attended to.
 _HIDDEN: Final = {"float32": np.float32(-0.7) * np.finfo(np.float32).max, "float16": np.float16(-45824), "bool": False}
@@ -49,58 +42,51 @@ _MOST_BYTES, _LINEAR_ATTENTION = Limits().max_arena_bytes or 0, 5
 
 
 class Executor:
-    """Runs a bundle's decoder model, and keeps its KV caches.
-
-    Attributes:
-        context: the number of tokens that the caches have room for.
-        tokens: the ids of the tokens that the caches hold.
-    """
+    """Runs a bundle's decoder model, and keeps its KV caches, which have room for `context` tokens and hold `tokens`, a list of ids."""
 
     def __init__(self, bundle: Bundle, metadata: Metadata, num_threads: int | None = None) -> None:
-        model = bundle.model(DECODER)
-        if model is None:
+        roles = {None: DECODER, "auxiliary": AUXILIARY, "embeddings": EMBEDDER, "per-layer embeddings": PER_LAYER_EMBEDDER}
+        models = {role: bundle.model(each) for role, each in roles.items() if each in bundle.models}
+        opened = {role: Interpreter(model_content=model, num_threads=num_threads) for role, model in models.items()}
+        if None not in opened:
             raise ModelError(f"'{bundle.path}' has no model '{DECODER}'; its models are {', '.join(bundle.models) or 'none'}.")
         self.tokens: list[int] = []
-        self.interpreter = Interpreter(model_content=model, num_threads=num_threads)
-        roles = {"embeddings": bundle.model(EMBEDDER), "per-layer embeddings": bundle.model(PER_LAYER_EMBEDDER)}
-        self._embed: dict[str, Embed] = {role: _Embedder(each, num_threads) for role, each in roles.items() if each is not None}
+        for interpreter in opened.values():
+            inline_composites(interpreter)  # some update caches
+        self.interpreter, self._auxiliary = opened.pop(None), opened.pop("auxiliary", None)
+        self._embed: dict[str, Embed] = {str(role): _Embedder(each, str(role)) for role, each in opened.items()}
         states, self._window = metadata.states, metadata.window
         #: Whether a state has no entry for each token, so that tokens cannot be removed from it.
         self._recurrent = any(state.kind == _LINEAR_ATTENTION for state in states)
         #: The names of states in decoding by those in prefills, and outputs by their inputs.
         self._renamed = {s.prefill_input: s.decode_input for s in states if s.prefill_input and s.decode_input}
         self._outputs = {s.decode_input: s.decode_output for s in states} | {s.prefill_input: s.prefill_output for s in states}
-        self._signatures = self.interpreter.get_signature_list()
-        decode, prefills = _chosen(self._signatures, metadata.most_tokens)
-        inputs = self.interpreter.get_signature_runner(decode).get_input_details()
-        shapes = {name: each["shape_signature"].tolist() for name, each in inputs.items()}
-        held = {name: shapes[name] for name in self._states(decode)}
-        self.context = _context(shapes, held, metadata.most_tokens, {s.decode_input: s.axis for s in states})
-        self._cache_value = metadata.cache_value
-        sizes = {name: [self.context if size < 0 else size for size in shape] for name, shape in held.items()}
-        taken = [np.prod(each, dtype=np.float64) * np.dtype(inputs[name]["dtype"]).itemsize for name, each in sizes.items()]
-        if sum(taken) > _MOST_BYTES:
-            raise LimitError(
-                f"The caches '{', '.join(held)}' would take {sum(taken):.0f} bytes; a model's tensors may take {_MOST_BYTES}."
-            )
+        decode, prefills = _chosen(self.interpreter.get_signature_list(), metadata.most_tokens)
+        parts = self._parts(decode)
+        inputs = _read(parts)
+        shapes = {name: each["shape_signature"] for name, each in inputs.items()}
+        types = {name: np.dtype(inputs[name]["dtype"]) for name in self._states(parts)}
+        self.context, self._cache_value = _context(shapes, types, metadata), metadata.cache_value
+        sizes = {name: np.where(shapes[name] < 0, self.context, shapes[name]) for name in types}
+        if (taken := sum(np.prod(sizes[name], dtype=np.float64) * types[name].itemsize for name in types)) > _MOST_BYTES:
+            raise LimitError(f"The caches '{', '.join(types)}' would take {taken:.0f} bytes; tensors may take {_MOST_BYTES}.")
         # Zeros take no memory before a step writes something else there.
-        self._arrays = {name: np.zeros(each, inputs[name]["dtype"]) for name, each in sizes.items()}
+        self._arrays = {name: np.zeros(size, types[name]) for name, size in sizes.items()}
         #: Whether the caches have their first value, and nothing else was written there.
         self._are_new = not self._cache_value
-        self._decode = self._step(decode, 1)
-        #: Prefills by their lengths, 0 for any length, and what runs them, made when they are first used.
-        self._prefills: dict[int, str] = {}
-        self._steps: dict[int, Step] = {}
-        for key in prefills:
-            its = self.interpreter.get_signature_runner(key).get_input_details()
-            positions = its.get("input_pos", its.get("positions"))
-            if positions is not None and len(positions["shape"]):
-                self._prefills.setdefault(max(int(positions["shape_signature"][-1]), 0), key)
+        self._decode = self._step(parts, 1)
+        #: Prefills by their lengths, 0 for any length; and what runs them, made when they are first used, and at 0 decoding.
+        self._prefills: dict[int, list[Part]] = {}
+        self._steps = {0: self._decode}
+        for parts in map(self._parts, prefills):
+            for name, each in _read(parts).items():
+                if _ROLES.get(name) == "positions" and each["shape"].size:
+                    self._prefills.setdefault(max(int(each["shape_signature"][-1]), 0), parts)
 
     @property
     def copied_bytes(self) -> int:
         """The bytes of caches that runs have copied, as the model could not update them in place."""
-        return sum(step.copied_bytes for step in (self._decode, *self._steps.values()))
+        return sum(part.copied_bytes for step in self._steps.values() for part in step.parts)
 
     def read(self, tokens: Sequence[int], anew: bool = False) -> Array:
         """Process a whole token sequence, reusing the caches for the longest prefix that they hold, unless it is read `anew`, so that the
@@ -114,12 +100,9 @@ class Executor:
         del self.tokens[kept:]
         while left := len(tokens) - 1 - len(self.tokens):
             start, length = len(self.tokens), self._length(left)
-            if not length:
-                self.decode(tokens[start])
-                continue
             if length not in self._steps:
                 self._steps[length] = self._step(self._prefills.get(length) or self._prefills[0], length)
-            self._run(self._steps[length], tokens[start : start + min(length, left)])
+            self._run(self._steps[length], tokens[start : start + min(max(length, 1), left)])
         return self.decode(tokens[-1])
 
     def decode(self, token: int) -> Array:
@@ -146,120 +129,155 @@ class Executor:
             return whole if whole < _TOO_LONG * left else 0
         return part
 
-    def _step(self, key: str, length: int) -> Step:
-        states = self._states(key)
-        try:
-            arrays = {name: self._arrays[self._renamed.get(name, name)] for name in states}
-        except KeyError as error:
-            raise ModelError(f"The signature '{key}' of the model has the state {error}, which decoding has not.") from error
-        return Step(self.interpreter, key, states, arrays, length, self.context, self._window, self._embed)
+    def _parts(self, key: str) -> list[Part]:
+        """Return what a step runs: a signature of the decoder, between those of the auxiliary model that make inputs and update caches."""
+        own = Part(self.interpreter, key)
+        if self._auxiliary is None or self._states([own]):
+            return [own]
+        kind, _, length = key.partition("_")
+        names = re.compile(rf"{kind}_[a-z_]+{length and '_'}{length}")
+        beside = [Part(self._auxiliary, each) for each in self._auxiliary.get_signature_list() if names.fullmatch(each)]
+        return sorted([own, *beside], key=lambda part: 1 if part is own else 2 * bool(part.inputs.keys() & own.outputs.keys()))
 
-    def _states(self, key: str) -> dict[str, str]:
-        """Return the outputs of a signature by the inputs that they are the next values of."""
-        names = self._signatures[key]
-        found = {name: self._outputs.get(name) or name for name in names["inputs"]}
-        return {name: output for name, output in found.items() if output in names["outputs"]}
+    def _step(self, parts: list[Part], length: int) -> Step:
+        try:
+            states = {name: (its, self._arrays[self._renamed.get(name, name)]) for name, its in self._states(parts).items()}
+        except KeyError as error:
+            raise ModelError(f"The step '{parts[0].key}' of the model has the state {error}, which decoding has not.") from error
+        return Step(parts, states, length, self.context, self._window, self._embed)
+
+    def _states(self, parts: list[Part]) -> dict[str, str]:
+        """Return the outputs of a step by the inputs that they are the next values of."""
+        made = {name for part in parts for name in part.outputs}
+        found = {name: self._outputs.get(name) or name for name in _read(parts)}
+        return {name: output for name, output in found.items() if output in made}
+
+
+class Part:
+    """A signature that runs in a step: its `inputs` (details by name), and `outputs` (indices by name) where that can be, lie in arrays of the
+    step; others are copied, of state `copied_bytes` so far.
+    """
+
+    def __init__(self, interpreter: Interpreter, key: str) -> None:
+        runner = interpreter.get_signature_runner(key)
+        runner.ensure_usable()
+        self.key, self.inputs = key, runner.get_input_details()
+        self.outputs = {name: each["index"] for name, each in runner.get_output_details().items()}
+        self.runner = SubgraphRunner(interpreter, runner.subgraph_index)
+        self._generation, self.copied_bytes = -1, 0
+
+    def place(self, given: Mapping[str, Array], made: Mapping[str, Array], state: Collection[Array]) -> None:
+        """Let inputs (`given`) and outputs (`made`) lie in these arrays, by name; copies of those of the `state` are counted."""
+        self._given = {each["index"]: given[name] for name, each in self.inputs.items()}
+        self._made = {index: made[name] for name, index in self.outputs.items() if name in made}
+        self._counted = {id(array) for array in state}
+
+    def run(self) -> None:
+        """Run the signature on its arrays."""
+        if self._generation < 0 or self._generation != self.runner.subgraph.generation:
+            self._bind()
+        for index, array in self._before:
+            self.runner.set(index, array)
+        self.runner.invoke()
+        for index, array in self._after:
+            found = self.runner.tensor(index)
+            if found.shape != array.shape:
+                raise ModelError(f"The signature '{self.key}' makes {found}, which is taken with the shape {list(array.shape)}.")
+            array[...] = found.data
+        self.copied_bytes += self._copied
+
+    def _bind(self) -> None:
+        for index, array in self._given.items():
+            self.runner.resize(index, array.shape)
+        self.runner.allocate()
+        given, can = self._given.items(), self.runner.can_overwrite
+        shared = {at: array for at, array in self._made.items() if all(can(i, at) for i, its in given if its is array)}
+        placed = set(self.runner.use_memory(self._given | shared))
+        #: Inputs that are copied before a run, and outputs after it, as they could not be placed.
+        self._before = [(index, array) for index, array in given if index not in placed]
+        self._after = [(index, array) for index, array in self._made.items() if index not in placed or index not in shared]
+        self._copied = sum(array.nbytes for _, array in (*self._before, *self._after) if id(array) in self._counted)
+        self._generation = self.runner.subgraph.generation
 
 
 class Step:
-    """Runs a signature of a decoder (prefill or decode), which reads tokens and updates the state (KV caches).
+    """Reads tokens and updates the state (KV caches): a signature of a decoder (prefill or decode), and what runs before and after it.
 
     Args:
-        states: for each state input of the signature, the output that is its next value.
-        arrays: the state, by the names of these inputs; other steps share the arrays.
-        length: the number of tokens that a run processes; `context` is how many the state has room for.
-        window: the number of tokens that local attention looks back to; 0 for all.
-        embed: functions that compute embeddings of token ids, by the role of the input.
-
-    Attributes:
-        copied_bytes: the bytes of state that runs have copied, as they could not be written in place.
+        parts: the signatures, in order; what one makes is an input of the next ones that take it.
+        states: for each state input, the output that is its next value, and the array of both, which other steps share.
+        length, context: how many tokens a run processes, and how many the state has room for.
+        window, embed: how many tokens local attention looks back to, 0 for all; and functions that compute embeddings, by an input's role.
     """
 
     def __init__(
         self,
-        interpreter: Interpreter,
-        key: str,
-        states: Mapping[str, str],
-        arrays: Mapping[str, Array],
+        parts: Sequence[Part],
+        states: Mapping[str, tuple[str, Array]],
         length: int,
         context: int,
         window: int,
         embed: Mapping[str, Embed],
     ) -> None:
-        self._key, self._length, self._context, self._window, self._embed = key, length, context, window, embed
-        runner = interpreter.get_signature_runner(key)
-        runner.ensure_usable()
-        outputs = {name: each["index"] for name, each in runner.get_output_details().items()}
-        self._logits = outputs.get("logits")
-        self._runner = SubgraphRunner(interpreter, runner.subgraph_index)
-        #: The arrays by role; by the index of their input, state too; and state by the indices of input and output.
-        self._by_role: dict[str, Array] = {}
-        self._inputs: dict[int, Array] = {}
-        self._state: list[tuple[int, int, Array]] = []
-        for name, each in runner.get_input_details().items():
-            role, dtype = _ROLES.get(name, ""), np.dtype(each["dtype"])
-            if name in states:
-                self._state.append((each["index"], outputs[states[name]], arrays[name]))
-                self._inputs[each["index"]] = arrays[name]
-                continue
-            of_mask, of_embeddings = role.endswith("mask"), role.endswith("embeddings")
-            if not role or (of_embeddings and role not in embed) or (of_mask and dtype.name not in _HIDDEN):
-                raise ModelError(
-                    f"The signature '{key}' takes '{name}', which no part of the bundle gives; run it with LiteRT-LM."
-                )
-            shape = self._shape(each["shape_signature"].tolist(), of_mask)
-            if np.prod(shape, dtype=np.float64) > _MOST_ELEMENTS:
-                raise LimitError(f"The input '{name}' of the signature '{key}' would have the shape {shape}.")
-            self._by_role[role] = self._inputs[each["index"]] = np.zeros(shape, dtype)
-        if "positions" not in self._by_role or not self._by_role.keys() & {"tokens", "embeddings"}:
-            raise ModelError(f"The signature '{key}' of the model takes no positions, or neither tokens nor embeddings.")
-        self._generation, self.copied_bytes = -1, 0
+        self.parts, self._length, self._context, self._window, self._embed = parts, length, context, window, embed
+        self._logits = next(((part, part.outputs["logits"]) for part in parts if "logits" in part.outputs), None)
+        #: The arrays that each run fills, by what they are for.
+        self._filled: list[tuple[str, Array]] = []
+        given, made, wanted = {name: array for name, (_, array) in states.items()}, dict(states.values()), _read(parts)
+        for each, name in [(part, name) for part in parts for name in part.inputs if name not in states]:
+            if name not in given:
+                given[name] = self._array(each, name, name in wanted)
+            if name not in wanted:
+                made[name] = given[name]
+        roles = {role for role, _ in self._filled}
+        if "positions" not in roles or not roles & {"tokens", "embeddings"}:
+            raise ModelError(f"The step '{parts[0].key}' of the model takes no positions, or neither tokens nor embeddings.")
+        for part in parts:
+            part.place(given, made, [array for _, array in states.values()])
 
-    def _shape(self, shape: list[int], is_mask: bool) -> list[int]:
-        """Return an input's shape with sizes for those that callers choose; those of a mask are its last."""
+    def _array(self, part: Part, name: str, is_filled: bool) -> Array:
+        """Return an array for an input, with sizes for those that callers choose; those of a mask are its last."""
+        role, dtype, shape = _ROLES.get(name, ""), part.inputs[name]["dtype"], part.inputs[name]["shape_signature"].tolist()
+        is_mask, unknown = role.endswith("mask"), not role or (role.endswith("embeddings") and role not in self._embed)
+        if is_filled and (unknown or (is_mask and np.dtype(dtype).name not in _HIDDEN)):
+            raise ModelError(
+                f"The signature '{part.key}' takes '{name}', which no part of the bundle gives; run it with LiteRT-LM."
+            )
         sizes = iter([self._context, self._length] if is_mask else [self._length])
         chosen = [next(sizes, 1) if size < 0 else size for size in (reversed(shape) if is_mask else shape)]
-        return chosen[::-1] if is_mask else chosen
+        shape = chosen[::-1] if is_mask else chosen
+        if np.prod(shape, dtype=np.float64) > _MOST_ELEMENTS:
+            raise LimitError(f"The input '{name}' of the signature '{part.key}' would have the shape {shape}.")
+        array = np.zeros(shape, dtype)
+        self._filled += [(role, array)] * is_filled
+        return array
 
     def run(self, tokens: Sequence[int], start: int) -> None:
         """Process tokens, at most as many as a run does, and update the state; `start` tokens were processed before."""
-        if self._generation < 0 or self._generation != self._runner.subgraph.generation:
-            self._bind()
         self._fill(tokens, start)
-        for index, array in self._set:
-            self._runner.set(index, array)
-        self._runner.invoke()
-        for index, array in self._copied:
-            array[...] = self._runner.tensor(index).data
-            self.copied_bytes += array.nbytes
+        for part in self.parts:
+            part.run()
 
     def logits(self) -> Array:
         """Return the logits after the last token, a view that the next run overwrites."""
         if self._logits is None:
-            raise ModelError(f"The signature '{self._key}' of the model has no output 'logits'.")
-        found: Any = self._runner.tensor(self._logits).data
+            raise ModelError(f"The step '{self.parts[0].key}' of the model has no output 'logits'.")
+        part, index = self._logits
+        found: Any = part.runner.tensor(index).data
         return found.reshape(-1, found.shape[-1])[-1]  # type: ignore[no-any-return]
-
-    def _bind(self) -> None:
-        """Prepare the signature, and let its inputs and state lie in the arrays."""
-        for index, array in self._inputs.items():
-            self._runner.resize(index, array.shape)
-        self._runner.allocate()
-        shared = {output: array for index, output, array in self._state if self._runner.can_overwrite(index, output)}
-        placed = set(self._runner.use_memory(self._inputs | shared))
-        #: Inputs that are copied before a run, and state after it, as they could not be placed.
-        self._set = [(index, array) for index, array in self._inputs.items() if index not in placed]
-        self._copied = [(output, array) for _, output, array in self._state if output not in placed or output not in shared]
-        self._generation = self._runner.subgraph.generation
 
     def _fill(self, tokens: Sequence[int], start: int) -> None:
         count = len(tokens)
-        for role, array in self._by_role.items():
+        for role, array in self._filled:
             flat = array.reshape(-1)
             if role == "tokens":
                 flat[:count], flat[count:] = tokens, 0
             elif role == "positions":  # padding goes on counting: what it writes lies behind, where no token attends to it
                 flat[:] = np.arange(start, start + self._length)
+            elif role == "start":
+                flat[:] = start
+            elif role == "valid":
+                flat[:count], flat[count:] = 1, 0
             elif role == "parameters":
                 flat[:3], flat[3:] = (start, start + count, start + count)[: flat.size], 0
             elif role in self._embed:
@@ -279,8 +297,7 @@ class Step:
 class _Embedder:
     """Callable that computes embeddings, [1, count, ...], with a model whose signatures map token ids, [1, count] or [count], to them."""
 
-    def __init__(self, model: Model, num_threads: int | None) -> None:
-        interpreter = Interpreter(model_content=model, num_threads=num_threads)
+    def __init__(self, interpreter: Interpreter, role: str) -> None:
         #: By how many tokens they take, 0 for any number: the runner, and its input and output.
         self._signatures: dict[int, tuple[Any, str, str]] = {}
         for key, names in interpreter.get_signature_list().items():
@@ -289,7 +306,7 @@ class _Embedder:
                 shape = runner.get_input_details()[name]["shape_signature"]
                 self._signatures[0 if -1 in shape else int(np.prod(shape))] = runner, name, names["outputs"][0]
         if not self._signatures:
-            raise ModelError(f"{model.name} has no signature with one input and one output, as models of embeddings have.")
+            raise ModelError(f"The model of {role} has no signature with one input and one output, as such models have.")
 
     def __call__(self, tokens: Sequence[int]) -> Array:
         """Return the embeddings of tokens."""
@@ -306,14 +323,25 @@ class _Embedder:
         return np.concatenate(pieces, axis=1)
 
 
-def _context(shapes: dict[str, list[int]], states: dict[str, list[int]], most: int, axes: dict[str, int]) -> int:
-    """Return how many tokens the caches are to have room for: what masks or else caches have, `most` at most if that is not 0."""
-    sizes = [shapes[name][-1] for name in ("mask", "attn_mask", "mask_global") if shapes.get(name)]
-    for name, shape in states.items() if not sizes else ():
-        if shape:
+def _read(parts: Sequence[Part]) -> dict[str, dict[str, Any]]:
+    """Return the details of the inputs of signatures that run in this order, but of those that an earlier one makes."""
+    found: dict[str, dict[str, Any]] = {}
+    made: set[str] = set()
+    for part in parts:
+        found.update((name, each) for name, each in part.inputs.items() if name not in made and name not in found)
+        made.update(part.outputs)
+    return found
+
+
+def _context(shapes: Mapping[str, Array], states: Iterable[str], metadata: Metadata) -> int:
+    """Return how many tokens the caches are to have room for: what masks or else caches have, at most those of the metadata."""
+    most, axes = metadata.most_tokens, {state.decode_input: state.axis for state in metadata.states}
+    sizes = [shape[-1] for name, shape in shapes.items() if _ROLES.get(name) == "mask" and shape.size]
+    for name in states if not sizes else ():
+        if shapes[name].size:
             axis = axes.get(name, -1)
-            sizes.append(shape[axis] if 0 <= axis < len(shape) else max(shape))
-    size = next((size for size in sizes if size > 0), most if most > 0 else _USUAL_CONTEXT)
+            sizes.append(shapes[name][axis] if 0 <= axis < shapes[name].size else shapes[name].max())
+    size = int(next((size for size in sizes if size > 0), most if most > 0 else _USUAL_CONTEXT))
     return min(size, _MOST_CONTEXT, most if most > 0 else size)
 
 

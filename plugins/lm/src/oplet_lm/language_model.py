@@ -96,8 +96,8 @@ class LanguageModel:
             ModelError: the bundle has no chat template for messages, or a damaged one.
             ValueError: one of the numbers is negative, or `max_tokens`, `top_k` or `seed` no integer; the prompt is neither text nor messages.
         """
-        run = self._run(prompt, max_tokens, top_k=top_k, top_p=top_p, temperature=temperature, seed=seed)
-        *pieces, (left_out, ending) = run
+        sampling = {"top_k": top_k, "top_p": top_p, "temperature": temperature, "seed": seed}
+        *pieces, (left_out, ending) = self._run(prompt, max_tokens, **sampling)
         tokens = [token for piece, _ in pieces for token in piece]
         answer = Answer(self.tokenizer.decode(tokens))
         answer.tokens, answer.ended_by = tokens + left_out, cast(Ending, ending)
@@ -123,7 +123,7 @@ class LanguageModel:
     def encode(self, prompt: Prompt) -> list[int]:
         """Return the token ids of a prompt, with the start token if the model has one; raises the errors of `render`."""
         tokens = self.tokenizer.encode(prompt if isinstance(prompt, str) else self.render(prompt))
-        start = [] if self.metadata.start is None else list(self._ids(self.metadata.start))
+        start = list(self._ids(self.metadata.start or ()))
         return tokens if tokens[: len(start)] == start else start + tokens
 
     def render(self, messages: Sequence[Message]) -> str:
@@ -139,8 +139,8 @@ class LanguageModel:
             raise ValueError('Give a text, or messages with a "role" and a "content" each: [{"role": "user", "content": "Hi"}].')
         if not self.metadata.template:
             raise ModelError(f"'{self.bundle.path}' has no chat template; give the prompt as a text.")
-        start = "" if self.metadata.start is None else self._text(self.metadata.start)
-        variables = {"add_generation_prompt": True, "bos_token": start, "eos_token": self._text(*self.metadata.stops[:1])}
+        start, stop = self._text(self.metadata.start or ""), self._text(*self.metadata.stops[:1])
+        variables = {"add_generation_prompt": True, "bos_token": start, "eos_token": stop}
         return render(self.metadata.template, messages, variables)
 
     @property
@@ -175,7 +175,10 @@ class LanguageModel:
         given: tuple[Any, ...] = (prompt, anew)
         held: list[int] = []  # tokens that may be the beginning of a stop sequence
         for _ in range(most):
-            token = self._next(stream, sample, run, *given)
+            with self._lock:  # threads take turns
+                if stream != self._streams:
+                    raise StateError("Another answer was begun meanwhile; a LanguageModel gives one after the other.")
+                token = sample(run(*given))
             run, given = self._executor.decode, (token,)
             held.append(token)
             if ending := self._stops.ending(held):
@@ -186,13 +189,6 @@ class LanguageModel:
                 yield held[:certain], None
                 del held[:certain]
         yield held, ended
-
-    def _next(self, stream: int, sample: Sampler, run: Callable[..., Any], *given: Any) -> int:
-        """Return the token that a run of the executor gives to an answer; threads take turns."""
-        with self._lock:
-            if stream != self._streams:
-                raise StateError("Another answer was begun meanwhile; a LanguageModel gives one after the other.")
-            return sample(run(*given))
 
     def _ids(self, token: Token) -> tuple[int, ...]:
         return tuple(self.tokenizer.encode(token)) if isinstance(token, str) else token

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from oplet.errors import ModelError
 from oplet.schema.protobuf import fields, signed, varints
@@ -27,6 +27,11 @@ _AFFIXES = (
     "{%% endif %%}{{ around[1] }}{%% endfor %%}{{ (affixes.model or [''])[0] }}"
 )
 _MOST_FIELDS = 1 << 14
+#: What makes values of fields: integers of varints, the others of bytes.
+_KINDS: Mapping[Any, Callable[[Any], Any]] = {
+    int: lambda value: signed(value, 32), str: lambda value: value.decode("utf-8", "replace"),
+    float: lambda value: struct.unpack("<f", value)[0] if len(value) == 4 else 0.0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -77,31 +82,28 @@ class Metadata:
 def read_metadata(data: bytes, executor: bytes = b"") -> Metadata:
     """Parse an LlmMetadata message, or the LlmParameters message of MediaPipe's bundles, and an ExecutorMetadata message."""
     try:
-        return _read(_Message(data), _Message(executor).messages(1))
+        return _read(_Message(data), _Message(executor).all(1, _Message))
     except ValueError as error:
         raise ModelError(f"The bundle's metadata is damaged: {error}.") from error
 
 
 def _read(found: _Message, executors: list[_Message]) -> Metadata:
-    if found.numbers(2) or found.numbers(4) or found.texts(5):  # LlmParameters
-        start = found.text(6) or tuple(found.numbers(4)[-1:])
-        return Metadata(start or None, found.texts(5), template=_template(dict(zip(["user"], found.messages(8))), 2))
-    starts, stops = ([token for each in found.messages(number) if (token := _token(each))] for number in (1, 2))
-    roles = {role: each for of in found.messages(3) for number, role in _ROLES.items() for each in of.messages(number)}
-    states = [state for each in executors for state in each.messages(2)]
+    if found.all(2, int) or found.all(4, int) or found.all(5, str):  # LlmParameters
+        start = found.last(6, "") or tuple(found.all(4, int)[-1:])
+        return Metadata(start or None, found.all(5, str), template=_template(dict(zip(["user"], found.all(8, _Message))), 2))
+    starts, stops = ([token for each in found.all(number, _Message) if (token := _token(each))] for number in (1, 2))
+    roles = {role: each for of in found.all(3, _Message) for number, role in _ROLES.items() for each in of.all(number, _Message)}
+    states = [state for each in executors for state in each.all(2, _Message)]
     return Metadata(
-        start=starts[-1] if starts else None,
+        start=None if not starts else starts[0][:1] if isinstance(starts[0], tuple) else starts[-1],  # of ids the first is taken
         stops=stops,
-        sampling=_sampling(found.messages(4)),
-        most_tokens=found.number(5),
-        template=found.text(7) or _template(roles, 1),
-        suppressed=tuple(number for each in found.messages(9) for number in each.packed(1)),
-        cache_value=found.number(10),
-        states=tuple(
-            StateBuffer(each.text(1), each.text(2), each.text(3), each.text(4), each.number(6), each.number(7, -1))
-            for each in states
-        ),
-        window=max([0, *(mask.number(3) for each in executors for mask in each.messages(3))]),
+        sampling=_sampling(found.all(4, _Message)),
+        most_tokens=found.last(5, 0),
+        template=found.last(7, "") or _template(roles, 1),
+        suppressed=tuple(number for each in found.all(9, _Message) for number in each.packed(1)),
+        cache_value=found.last(10, 0),
+        states=tuple(StateBuffer(*(each.last(*field) for field in zip((1, 2, 3, 4, 6, 7), StateBuffer()))) for each in states),
+        window=max([0, *(mask.last(3, 0) for each in executors for mask in each.all(3, _Message))]),
     )
 
 
@@ -109,51 +111,37 @@ class _Message:
     """A message's fields by their numbers; values of another wire type than they are asked for are left out."""
 
     def __init__(self, data: bytes) -> None:
-        self._fields: dict[int, list[int | bytes]] = {}
-        for number, value in fields(data, _MOST_FIELDS):
-            self._fields.setdefault(number, []).append(value)
+        self._fields = [*fields(data, _MOST_FIELDS)]
 
-    def _bytes(self, number: int) -> list[bytes]:
-        return [value for value in self._fields.get(number, ()) if isinstance(value, bytes)]
+    def all(self, number: int, kind: Callable[[Any], Any]) -> list[Any]:
+        """Return all values of a field that are of a kind: `int`, `float`, `str`, `bytes` or `_Message`."""
+        make = _KINDS.get(kind, kind)
+        return [make(value) for its, value in self._fields if its == number and isinstance(value, int) == (kind is int)]
 
-    def messages(self, number: int) -> list[_Message]:
-        return [*map(_Message, self._bytes(number))]
-
-    def texts(self, number: int) -> list[Token]:
-        return [value.decode("utf-8", "replace") for value in self._bytes(number)]
-
-    def text(self, number: int) -> str:
-        return str(next(reversed(self.texts(number)), ""))
-
-    def numbers(self, number: int) -> list[int]:
-        return [signed(value, 32) for value in self._fields.get(number, ()) if isinstance(value, int)]
-
-    def number(self, number: int, default: int = 0) -> int:
-        return next(reversed(self.numbers(number)), default)
+    def last(self, number: int, default: Any) -> Any:
+        """Return the last value of the type of `default`."""
+        return [default, *self.all(number, type(default))][-1]
 
     def packed(self, number: int) -> list[int]:
         """Return repeated integers, packed or not."""
-        return self.numbers(number) + [signed(each, 32) for value in self._bytes(number) for each in varints(value)]
-
-    def single(self, number: int) -> float:
-        value = next(reversed(self._bytes(number)), b"")
-        return float(struct.unpack("<f", value)[0]) if len(value) == 4 else 0.0
+        return self.all(number, int) + [signed(each, 32) for value in self.all(number, bytes) for each in varints(value)]
 
 
 def _token(message: _Message) -> Token:
-    return tuple(number for ids in message.messages(1) for number in ids.packed(1)) or message.text(2)
+    return tuple(number for ids in message.all(1, _Message) for number in ids.packed(1)) or str(message.last(2, ""))
 
 
 def _template(roles: Mapping[str, _Message], first: int) -> str:
     """Return the chat template that puts around a message the prefix and suffix of its role, fields from `first` on; "" without roles."""
-    affixes = {role: (each.text(first), each.text(first + 1)) for role, each in roles.items()}
+    affixes = {role: (each.last(first, ""), each.last(first + 1, "")) for role, each in roles.items()}
     return _AFFIXES % json.dumps(affixes, ensure_ascii=False) if affixes else ""
 
 
 def _sampling(messages: list[_Message]) -> Sampling:
     found = messages[-1] if messages else _Message(b"")
-    if (kind := found.number(1)) in (0, _GREEDY):
+    if (kind := found.last(1, 0)) in (0, _GREEDY):
         return Sampling()
-    top_p, temperature, seeds = found.single(3), found.single(4), found.numbers(5)
+    top_p, temperature = found.last(3, 0.0), found.last(4, 0.0)
     share = 1.0 if kind == _TOP_K else top_p if 0 <= top_p <= 1 else 0.0
-    return Sampling(max(found.number(2), 0), share, temperature if 0 <= temperature < float("inf") else 0.0, *seeds[-1:])
+    temperature = temperature if 0 <= temperature < float("inf") else 0.0
+    return Sampling(max(found.last(2, 0), 0), share, temperature, *found.all(5, int)[-1:])

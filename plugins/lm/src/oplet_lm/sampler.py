@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oplet.errors import ModelError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from oplet_lm.metadata import Sampling
+from oplet.kernels.arrays import Array
+from oplet_lm.metadata import Sampling
 
 __all__ = ["Sampler", "Stops"]
 
@@ -29,7 +25,7 @@ class Sampler:
         self._suppressed = np.array([token for token in suppressed if token >= 0], np.intp)
         self._greedy = sampling.top_k == 1 or sampling.top_p <= 0 or sampling.temperature <= 0
 
-    def __call__(self, logits: NDArray[Any]) -> int:
+    def __call__(self, logits: Array) -> int:
         """Return the id of the next token; of equally likely ones the first if the choice is not random."""
         if self._suppressed.size:
             logits = logits.copy()

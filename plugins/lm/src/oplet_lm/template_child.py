@@ -11,19 +11,16 @@ import sys
 from typing import Any, NoReturn
 
 
-def _refuse(message: str = "") -> NoReturn:
-    import jinja2
-
-    raise jinja2.TemplateError(message)
-
-
 def _render(source: str, messages: list[dict[str, Any]], variables: dict[str, Any]) -> str:
     """Return the text: with the messages' texts as they are, or where the template leaves one out, as the parts that LiteRT-LM gives."""
     import jinja2
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+    def refuse(message: str = "") -> NoReturn:
+        raise jinja2.TemplateError(message)
+
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
-    environment.globals["raise_exception"] = _refuse
+    environment.globals["raise_exception"] = refuse
     template = environment.from_string(source)
     texts = [each["content"] for each in messages if isinstance(each["content"], str)]
     typed = [

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from oplet.errors import LimitError, ModelError, text_of
+from oplet.errors import LimitError, ModelError, StateError, text_of
 from oplet.schema.protobuf import fields, spans
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _PUT, _NORMALIZERS, _MAP = ("content", "prepend", "replacement", "prefix", "suff
 
 
 class Tokenizer:
-    """The tokenizer of a bundle; where it is damaged or fails, all methods raise a `ModelError`."""
+    """The tokenizer of a bundle; where it is damaged or fails, all methods raise a `ModelError`, without its package a `StateError`."""
 
     def __init__(self, bundle: Bundle) -> None:
         kind, data = bundle.tokenizer()
@@ -125,6 +125,8 @@ def _failing(what: str) -> Iterator[None]:
     """Raise a tokenizer's exceptions as ModelErrors; a panic of Rust code is no `Exception`."""
     try:
         yield
+    except ImportError as error:
+        raise StateError(f"The tokenizer's package cannot be imported: {text_of(error)}; pip install {error.name}.") from error
     except BaseException as error:
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
             raise ModelError(f"{what}: {text_of(error)[:200] if isinstance(error, Exception) else error}.") from error

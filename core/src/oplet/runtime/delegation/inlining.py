@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from oplet.runtime.subgraph import Subgraph
     from oplet.schema import tables
 
-__all__ = ["Decompositions", "InlinedNodes", "inline_alike"]
+__all__ = ["Decompositions", "InlinedNodes", "inline_composites"]
 
 #: The nodes and tensors that inlining may add to a model, however small, and for each node that it has.
 _ALWAYS, _EACH = 20_000, 16
@@ -218,17 +218,15 @@ class InlinedNodes:
         return indices
 
 
-def inline_alike(executors: Sequence[Executor], others: Sequence[Subgraph]) -> None:
-    """Inline the composites that another interpreter of the same model has inlined; nodes and tensors get the same indices.
-
-    Args:
-        executors: the executors of an interpreter without delegates.
-        others: the other interpreter's subgraphs.
-    """
+def inline_composites(executors: Sequence[Executor], others: Sequence[Subgraph | None]) -> None:
+    """Inline the composites that no kernel serves, or those that the other interpreter's subgraph has inlined, with the same indices."""
     decompositions = Decompositions(executors[0].session)
     for executor, other in zip(executors, others):
         nodes = InlinedNodes(executor, decompositions)
-        if other.delegated.pieces:
+        if other is None:
+            while found := [node for node in nodes.candidates(certain=True) if nodes._nodes_of(node)]:
+                nodes.inline(found)
+        elif other.delegated.pieces:
             nodes.make([piece.composite for piece in other.delegated.pieces])
             nodes.inline([executor.subgraph.nodes[index] for index in other.delegated.inlined])
 

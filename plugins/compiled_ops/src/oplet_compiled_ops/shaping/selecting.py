@@ -10,6 +10,7 @@ import numpy as np
 
 from oplet import Node, TensorType, decline
 from oplet.kernels.arrays import Shape
+from oplet.kernels.shapes import offer_in_place
 from oplet_compiled_ops.library.kernels import Kernel, family, kernel
 from oplet_compiled_ops.library.lazy import emitted, inlined
 from oplet_compiled_ops.library.memory import flat
@@ -331,6 +332,7 @@ def plan_choice(node: Node, *shapes: Shape) -> Bind:
     numbers = [number for words in zip(*axes) for number in words]
     chosen = _choice_kernel(size)
     ready(chosen)
+    offer_in_place(node)
 
     def bind() -> Thunk:
         condition, x, y, out = (flat(tensor.data) for tensor in (*node.inputs, output))

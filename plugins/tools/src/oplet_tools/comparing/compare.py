@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oplet import Interpreter
-from oplet.toolkit import inline_alike
+from oplet.toolkit import inline_composites
 from oplet_tools.comparing.bisect import Bisection, bisect_nodes, bisect_with_litert
 from oplet_tools.comparing.boundaries import (
     ComparedTensor,
@@ -160,7 +160,7 @@ def compare_model(
         wanted.watch(baseline, lambda place, node: place in seen.values)
     result.delegated = interpreters.delegated
     result.nodes = sum(len(subgraph.nodes) for subgraph in baseline.subgraphs)
-    inline_alike(baseline, candidate)
+    inline_composites(baseline, candidate)
     recorder.enabled = layers or not reference
     lockstep = Lockstep(interpreters, choose, ModelRunner(candidate, signature), recorder, signature)
     answers = _reference(reference, interpreters, runner, feeds)

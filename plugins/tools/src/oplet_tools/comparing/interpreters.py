@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oplet import Delegate, DelegateContext, Interpreter, Node, NodeSubset, Registration
-from oplet.toolkit import inline_alike
+from oplet.toolkit import inline_composites
 from oplet_tools.benchmarking.tune import tune_model
 from oplet_tools.running.delegates import delegates_or_auto, make_delegate
 from oplet_tools.tuning.choice import auto_bounds
@@ -68,7 +68,7 @@ class InterpreterPair:
         """
         interpreter = self._open(profiler, self.baseline_prefer)
         if candidate is not None:
-            inline_alike(interpreter, candidate)
+            inline_composites(interpreter, candidate)
         return interpreter
 
     def _open(self, profiler: Profiler | None, prefer: Sequence[str], **arguments: Any) -> Interpreter:
