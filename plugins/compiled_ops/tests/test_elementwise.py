@@ -252,7 +252,8 @@ def test_more_nesting_than_three_loops_is_left_to_numpy() -> None:
 
 
 def test_compiled_kernels_serve_the_usual_types() -> None:
-    from oplet_compiled_ops.elementwise.float_maps import DEQUANTIZE, QUANTIZE
+    from oplet_compiled_ops.ops.dequantize import DEQUANTIZE
+    from oplet_compiled_ops.ops.quantize import QUANTIZE
 
     assert set(QUANTIZE) == set(DEQUANTIZE) == {TensorType.INT8, TensorType.UINT8, TensorType.INT16}
 
