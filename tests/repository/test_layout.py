@@ -46,7 +46,7 @@ TOWER = (
     "__main__",
 )
 #: The rooms of the runtime, the lowest first.
-ROOMS = ("memory", "threads", "describe", "execution", "delegation")
+ROOMS = ("memory", "describe", "execution", "delegation")
 #: Lines, and entries of a folder: more than that nobody overlooks.
 LONGEST, WIDEST = 400, 12
 #: Rooms of one kind of thing under its own name: a stranger looks for the name, however many there are.
@@ -347,7 +347,9 @@ ADDING = one_op_model("ADD", [Spec("float32", [2, 64])] * 2, [Spec("float32", [2
 DIGITS = (ROOT / "examples" / "digits" / "digits_int8.tflite").read_bytes()
 
 
-@pytest.mark.parametrize(("model", "op", "most"), [(ADDING, "sums", 108), (DIGITS, "convolutions_2d", 122)], ids=["add", "digits"])
+@pytest.mark.parametrize(
+    ("model", "op", "most"), [(ADDING, "sums", 108), (DIGITS, "convolutions_2d", 122)], ids=["add", "digits"]
+)
 def test_the_first_answer_of_a_process_waits_for_no_slow_module(model: bytes, op: str, most: int) -> None:
     code = f"""
 import os

@@ -15,7 +15,7 @@ import numpy as np
 from oplet.collector import collecting_rarely
 from oplet.errors import StateError, TensorError, text_of
 from oplet.ops.ensure import index_of
-from oplet.runtime.describe.descriptions import Descriptions, only_signature
+from oplet.runtime.descriptions import Descriptions, only_signature
 from oplet.runtime.execution.loaded_model import LoadedModel, stored_plans_of, verify_once
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session, resolver_of

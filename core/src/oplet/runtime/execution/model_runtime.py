@@ -11,10 +11,10 @@ import numpy as np
 from oplet.collector import collecting_rarely
 from oplet.errors import LimitError, OpletError, PrepareError, StateError, TensorError, UnservedNodeError, failures, text_of
 from oplet.ops.context import EnsureError
+from oplet.runtime.blas import KernelNumpySettings
 from oplet.runtime.memory.arrays import Views
 from oplet.runtime.memory.values import as_tensor_value, ensure_readable
 from oplet.runtime.subgraph import find_subgraph, find_tensor
-from oplet.runtime.threads.blas import KernelNumpySettings
 from oplet.schema.enums import TensorType
 
 if TYPE_CHECKING:
