@@ -35,7 +35,7 @@ from oplet_compiled_ops.elementwise import (
     SUBTRACT,
     SUBTRACT_FROM,
 )
-from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair
+from oplet_compiled_ops.elementwise.flat import bind_float_pair
 from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition, repetition
 from oplet_testing import Spec, invoke, one_op_model
 

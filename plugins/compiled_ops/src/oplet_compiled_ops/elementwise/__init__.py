@@ -14,9 +14,10 @@ from oplet_compiled_ops.library.kernels import Kernel
 ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, PRELU, SQUARED_DIFFERENCE = range(6)
 DIVIDE, DIVIDE_INTO, LARGER, LARGER_FIRST, SMALLER, SMALLER_FIRST = range(6, 12)
 
-_CODES = {TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2"}
+#: The quantized types, and how signatures of kernels name them.
+CODES = {TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2"}
 #: Of an array (outer, reduced, inner), with scratch for the sums of `inner` elements.
 MEAN = {
     type: Kernel("elementwise.means:_mean", f"void({code}[:,:,::1], {code}[:,::1], i4[::1], {', '.join(['i8'] * 9)})")
-    for type, code in _CODES.items()
+    for type, code in CODES.items()
 }

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, NodeLimits, TensorType, decline
+from oplet import Context, Node, NodeLimits, decline
 from oplet_builtin_ops.ops.dequantize import REGISTRATION as BUILTIN
+from oplet_compiled_ops.elementwise import CODES
 from oplet_compiled_ops.elementwise.flat import plan_flat
 from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.overriding import Bind, override
 
-_CODES = {TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2"}
 #: By the type of the input.
 DEQUANTIZE = {
-    type: Kernel("elementwise.float_maps:_dequantize", f"void({code}[::1], f4[::1], f4, f4)") for type, code in _CODES.items()
+    type: Kernel("elementwise.float_maps:_dequantize", f"void({code}[::1], f4[::1], f4, f4)") for type, code in CODES.items()
 }
 
 
