@@ -18,17 +18,16 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_same_type
-from oplet.kernels.requantization import Rounding
 from oplet.kernels.windows import Windows2D, window_axis
 from oplet.records import Row
 from oplet.schema.options import Conv2DOptions, DepthwiseConv2DOptions
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.layers import remark
-from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer, convolution_layer, ensure_symmetric
 from oplet_builtin_ops.layers.weights import ensure_bias
 
 if TYPE_CHECKING:
     from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
+    from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 
 __all__ = ["CONV_2D", "DEPTHWISE_CONV_2D", "Convolution", "check_convolution", "check_depthwise"]
 
@@ -90,6 +89,8 @@ def check_convolution(context: Context, node: Node) -> Convolution:
 
 
 def _quantized(node: Node, options: Conv2DOptions) -> QuantizedLayer:
+    from oplet_builtin_ops.layers.quantized_layer import convolution_layer, ensure_symmetric  # here, as float layers need none
+
     source, weights = node.inputs[:2]
     if source.type != TensorType.UINT8:
         ensure_symmetric(weights)
@@ -160,6 +161,9 @@ def _depthwise_layer(node: Node, filters: int, options: DepthwiseConv2DOptions) 
         from oplet_builtin_ops.layers.hybrid_layer import HybridLayer  # here, as many models have no such layers
 
         return HybridLayer(node, source, weights, bias, _CHANNELS, True, activation, source.shape[0])
+    from oplet.kernels.requantization import Rounding
+    from oplet_builtin_ops.layers.quantized_layer import convolution_layer
+
     # The converter writes int16 filters if the model computes them.
     types = TensorType.INT8, TensorType.INT4, *([source.type] if source.type == TensorType.INT16 else [])
     # Only LiteRT's optimized kernel supports 4-bit weights.
