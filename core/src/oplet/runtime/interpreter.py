@@ -174,7 +174,8 @@ class Interpreter(Variables, Descriptions):
             return AppliedDelegates(manager, prefer, cluster=not experimental_disable_delegate_clustering, fuse=fuse)
 
         loaded = LoadedModel(session, manager.advice, stored_plans=stored_plans, shares_plans=shares_plans)
-        self._runtime = runtime = ModelRuntime(loaded, applied)
+        runtime = ModelRuntime(loaded, applied)
+        self._runtime: ModelRuntime = runtime
         super().__init__(
             model,
             runtime.subgraphs,
