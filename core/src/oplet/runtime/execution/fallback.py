@@ -102,10 +102,7 @@ def _give(context: KernelContext, node: Node, declined: Declined | str) -> None:
 
 
 def _providers(context: KernelContext, node: Node, *, started: bool) -> Providers:
-    from oplet.ops.serving.providers import (  # imported late: many models have only nodes that their first kernels serve
-        Chain,
-        Providers,
-    )
+    from oplet.ops.serving.providers import Chain, Providers  # imported late: few models need them
 
     key = op_of(node)
     chain = context.session.chains.get(key)
