@@ -10,7 +10,7 @@ and the names below, of modules that the numpy kernels of their operators import
     layers.hybrid_layer           HybridLayer  the `layer` of a `Convolution`, and of those in `rows`
     layers.blocks                 block_scales  the scales of a `Convolution` of blocks
     ops.fully_connected           check_rows  FULLY_CONNECTED: what its checks find; of integer weights: `layer`
-    elementwise.pair_scaling      SumScaling, ProductScaling  ADD, SUB and MUL of quantized numbers: `node.prepared`
+    elementwise.binary_arithmetic  SumScaling, ProductScaling  ADD, SUB and MUL of quantized numbers: `node.prepared`
     arithmetic.lookup             refuse_below  SQRT and RSQRT: the error of quantized values below the zero point
     elementwise.comparison        scaled_values  comparisons: what quantized numbers are compared as, if `node.prepared` is true
     elementwise.pairwise          refuse_zero  FLOOR_DIV and FLOOR_MOD: the error of divisors that are zero

@@ -85,7 +85,7 @@ def plan_sum(subtracts: bool) -> PlanQuantized:
     """Return a function that plans nodes of ADD, or of SUB if `subtracts`, of quantized numbers."""
 
     def plan(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
-        from oplet_builtin_ops.elementwise.pair_scaling import SumScaling
+        from oplet_builtin_ops.elementwise.binary_arithmetic import SumScaling
         from oplet_compiled_ops.elementwise.fixed_point import scaling
 
         general = node.prepared
@@ -111,7 +111,7 @@ def plan_sum(subtracts: bool) -> PlanQuantized:
 
 def plan_product(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
     """Plan a quantized MUL node, given its operands; `before` returns steps that run first and expand operands."""
-    from oplet_builtin_ops.elementwise.pair_scaling import ProductScaling
+    from oplet_builtin_ops.elementwise.binary_arithmetic import ProductScaling
     from oplet_compiled_ops.elementwise.fixed_point import scaling
 
     large, small, how, exchanged = found
