@@ -1,13 +1,10 @@
 """Unary and binary elementwise kernels, and means over adjacent axes. Modules are grouped by how their loops walk over the
 arrays, not by what they compute.
-
-The kernel that MEAN and SUM share is declared here, and explained where its source is.
 """
 
 from __future__ import annotations
 
 from oplet import TensorType
-from oplet_compiled_ops.library.kernels import Kernel
 
 #: What the kernels of `float_pairs` compute: SUBTRACT_FROM is y - x. Each one from DIVIDE on is followed by the same of exchanged operands;
 #: of two numbers, one of which is NaN, LARGER and SMALLER give the second.
@@ -16,8 +13,3 @@ DIVIDE, DIVIDE_INTO, LARGER, LARGER_FIRST, SMALLER, SMALLER_FIRST = range(6, 12)
 
 #: The quantized types, and how signatures of kernels name them.
 CODES = {TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2"}
-#: Of an array (outer, reduced, inner), with scratch for the sums of `inner` elements.
-MEAN = {
-    type: Kernel("elementwise.means:_mean", f"void({code}[:,:,::1], {code}[:,::1], i4[::1], {', '.join(['i8'] * 9)})")
-    for type, code in CODES.items()
-}

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from oplet import Context, Node, Tensor, TensorType, charge, decline
+from oplet import Context, Node, Tensor, TensorType, decline
 from oplet_compiled_ops.elementwise import CODES
 from oplet_compiled_ops.library.kernels import Kernel, family_of
 from oplet_compiled_ops.library.memory import Array, address, flat
 from oplet_compiled_ops.overriding import Bind, Thunk
 from oplet_compiled_ops.shaping import AXES, COPY, SIZES, copy_arguments
-from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, cut_pair, each, slots
+from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, cut_pair, each
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ __all__ = [
     "pair_of",
     "plan_flat",
     "plan_rows",
-    "plan_scaled_sums",
     "quantized_pair_kernel",
     "worth_sharing",
 ]
@@ -149,31 +148,6 @@ def _copy_steps(pairs: Sequence[tuple[Tensor, Tensor]]) -> list[Step]:
         arguments = copy_arguments(table.data, np.broadcast_to(copied.data, table.shape))
         steps.append(Step(COPY, [cast("tuple[int, ...]", arguments)]))
     return steps
-
-
-def plan_scaled_sums(context: Context, node: Node, kernel: Kernel, shape: tuple[int, int, int], constants: Sequence[Any]) -> Bind:
-    """Plan a node whose kernel sums integers over adjacent axes and rescales the sums.
-
-    Args:
-        context: the kernel's context.
-        node: the node.
-        kernel: takes the input (outer, reduced, inner), the output (outer, inner), scratch for `inner` sums, and the constants.
-        shape: (outer, reduced, inner): the product of the lengths before, along and after the reduced axes.
-        constants: the kernel's last arguments.
-    """
-    source, output = node.inputs[0], node.outputs[0]
-    outer, count, inner = shape
-    ready(kernel)
-    ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
-    charge(4 * inner * slots(ranges))
-
-    def bind() -> Thunk:
-        x, y = source.data.reshape(outer, count, inner), output.data.reshape(outer, inner)
-        sums = [np.empty(inner, np.int32) for _ in range(slots(ranges))]
-        parts = each(ranges, lambda some, slot: (x[slice(*some)], y[slice(*some)], sums[slot], *constants))
-        return thunk([Step(kernel, parts)], context.num_threads)
-
-    return bind
 
 
 float_pair_kernel = family_of(

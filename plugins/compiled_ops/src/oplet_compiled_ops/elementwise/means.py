@@ -1,16 +1,21 @@
-"""Kernels of MEAN over adjacent axes: of integers as sums times a factor that includes the count, of floats as sums divided by the count."""
+"""MEAN over adjacent axes: of integers as sums times a factor that includes the count, of floats as sums divided by the count."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from oplet import Context, Node, TensorType, charge
 from oplet_compiled_ops.elementwise.fixed_point import scaled
+from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import emitted, inlined
+from oplet_compiled_ops.overriding import Bind, Thunk
+from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each, slots
+from oplet_compiled_ops.threads.team import Step, ready, thunk
 
-__all__ = ["MEAN_OF_COLUMNS", "MEAN_OF_LONG_COLUMNS", "MEAN_OF_ROWS", "SUM_OF_ROWS"]
+__all__ = ["MEAN", "MEAN_OF_COLUMNS", "MEAN_OF_LONG_COLUMNS", "MEAN_OF_ROWS", "SUM_OF_ROWS", "plan_scaled_sums"]
 
 column_means = emitted("reductions:column_means")
 
@@ -25,6 +30,7 @@ def _total(x):  # type: ignore[no-untyped-def]
     return total
 
 
+@kernel("void(f4[::1], f4[::1], i8)")
 def MEAN_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
     """Compute the mean of each row of `columns` numbers of a flat float32 array."""
     count = np.float32(columns)
@@ -32,12 +38,14 @@ def MEAN_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
         out[row] = _total(x[row * columns : (row + 1) * columns]) / count
 
 
+@kernel("void(f4[::1], f4[::1], i8)")
 def SUM_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
     """Compute the sum of each row of `columns` numbers of a flat float32 array."""
     for row in range(out.size):
         out[row] = _total(x[row * columns : (row + 1) * columns])
 
 
+@kernel("void(f4[:,:,::1], f4[:,::1])")
 def MEAN_OF_COLUMNS(x, out):  # type: ignore[no-untyped-def]
     """Compute the mean over the middle axis of a float32 array (outer, rows, columns), adding rows in order."""
     count = np.float32(x.shape[1])
@@ -53,6 +61,7 @@ def MEAN_OF_COLUMNS(x, out):  # type: ignore[no-untyped-def]
             target[i] /= count
 
 
+@kernel("void(f4[:,:,::1], f4[:,::1])")
 def MEAN_OF_LONG_COLUMNS(x, out):  # type: ignore[no-untyped-def]
     """Compute the mean over the middle axis of a float32 array (outer, rows, columns) of many rows, by four interleaved partial
     sums.
@@ -72,3 +81,36 @@ def _mean(x, out, sums, offset, multiplier, left, half, below, right, zero, low,
         target = out[outer]
         for i in range(sums.size):
             target[i] = min(max(scaled(sums[i], multiplier, left, half, below, right) + zero, low), high)
+
+
+_CODES = {TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2"}
+#: Of an array (outer, reduced, inner), with scratch for the sums of `inner` elements.
+MEAN = {
+    type: Kernel(_mean, f"void({code}[:,:,::1], {code}[:,::1], i4[::1], i8, i8, i8, i8, i8, i8, i8, i8, i8)")
+    for type, code in _CODES.items()
+}
+
+
+def plan_scaled_sums(context: Context, node: Node, kernel: Kernel, shape: tuple[int, int, int], constants: Sequence[Any]) -> Bind:
+    """Plan a node whose kernel sums integers over adjacent axes and rescales the sums.
+
+    Args:
+        context: the kernel's context.
+        node: the node.
+        kernel: takes the input (outer, reduced, inner), the output (outer, inner), scratch for `inner` sums, and the constants.
+        shape: (outer, reduced, inner): the product of the lengths before, along and after the reduced axes.
+        constants: the kernel's last arguments.
+    """
+    source, output = node.inputs[0], node.outputs[0]
+    outer, count, inner = shape
+    ready(kernel)
+    ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
+    charge(4 * inner * slots(ranges))
+
+    def bind() -> Thunk:
+        x, y = source.data.reshape(outer, count, inner), output.data.reshape(outer, inner)
+        sums = [np.empty(inner, np.int32) for _ in range(slots(ranges))]
+        parts = each(ranges, lambda some, slot: (x[slice(*some)], y[slice(*some)], sums[slot], *constants))
+        return thunk([Step(kernel, parts)], context.num_threads)
+
+    return bind

@@ -6,12 +6,10 @@ from oplet import Context, Node, NodeLimits, TensorType
 from oplet.schema.options import GeluOptions
 from oplet_builtin_ops.ops.gelu import REGISTRATION as BUILTIN
 from oplet_compiled_ops.elementwise.flat import plan_flat
+from oplet_compiled_ops.elementwise.maps.functions import GELU, GELU_BY_TANH
 from oplet_compiled_ops.elementwise.maps.tables import TABLED, plan_table
-from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.overriding import Bind, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES
-
-GELU, GELU_BY_TANH = (Kernel(f"elementwise.maps.functions:{name}", "void(f4[::1], f4[::1])") for name in ("GELU", "GELU_BY_TANH"))
 
 
 def plan(context: Context, node: Node) -> Bind:

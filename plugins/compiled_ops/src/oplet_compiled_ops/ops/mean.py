@@ -10,9 +10,9 @@ from oplet import Context, Node, NodeLimits, TensorType, charge, decline
 from oplet.kernels.axes import read_ints, resolve_axes
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise import MEAN
-from oplet_compiled_ops.elementwise.flat import plan_rows, plan_scaled_sums
-from oplet_compiled_ops.library.kernels import Kernel
+from oplet_compiled_ops.elementwise.fixed_point import scaling
+from oplet_compiled_ops.elementwise.flat import plan_rows
+from oplet_compiled_ops.elementwise.means import MEAN, MEAN_OF_COLUMNS, MEAN_OF_LONG_COLUMNS, MEAN_OF_ROWS, plan_scaled_sums
 from oplet_compiled_ops.library.levels import LANES
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each
@@ -20,9 +20,6 @@ from oplet_compiled_ops.threads.team import Step, ready, thunk
 
 #: The least rows of a block of columns that is averaged for itself.
 _LONG = 16
-MEAN_OF_ROWS = Kernel("elementwise.means:MEAN_OF_ROWS", "void(f4[::1], f4[::1], i8)")
-MEAN_OF_COLUMNS = Kernel("elementwise.means:MEAN_OF_COLUMNS", "void(f4[:,:,::1], f4[:,::1])")
-MEAN_OF_LONG_COLUMNS = Kernel("elementwise.means:MEAN_OF_LONG_COLUMNS", "void(f4[:,:,::1], f4[:,::1])")
 
 
 def plan(context: Context, node: Node) -> Bind:
@@ -37,8 +34,6 @@ def plan(context: Context, node: Node) -> Bind:
     outer, count, inner = (prod(part) for part in shape)
     if floats:
         return plan_rows(context, node, MEAN_OF_ROWS, count) if inner == 1 else _plan_columns(context, node, outer, count, inner)
-    from oplet_compiled_ops.elementwise.fixed_point import scaling  # here, as floats need none
-
     multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
     # The division by the count is folded into the multiplier, as far as its 31 bits allow.
     bits = min(count.bit_length() - 1, 32, 31 + shift)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from oplet import TensorType
 from oplet_builtin_ops.elementwise import sigmoids as builtin
+from oplet_compiled_ops.elementwise.maps.functions import TANH as TANH_KERNEL
 from oplet_compiled_ops.elementwise.maps.one_operand import map_registration
-from oplet_compiled_ops.library.kernels import Kernel
+from oplet_compiled_ops.softmax import LOGISTIC as LOGISTIC_KERNEL
 
-LOGISTIC_KERNEL = Kernel("softmax.exponentials:LOGISTIC", "void(f4[::1], f4[::1])")
-TANH_KERNEL = Kernel("elementwise.maps.functions:TANH", "void(f4[::1], f4[::1])")
 _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 LOGISTIC = map_registration(builtin.LOGISTIC, {TensorType.FLOAT32: LOGISTIC_KERNEL}, _QUANTIZED)

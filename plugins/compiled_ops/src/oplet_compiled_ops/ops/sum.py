@@ -7,11 +7,10 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.sum import REGISTRATION as BUILTIN
-from oplet_compiled_ops.elementwise import MEAN
 from oplet_compiled_ops.elementwise.fixed_point import scaling
-from oplet_compiled_ops.elementwise.flat import plan_rows, plan_scaled_sums
+from oplet_compiled_ops.elementwise.flat import plan_rows
+from oplet_compiled_ops.elementwise.means import MEAN, SUM_OF_ROWS, plan_scaled_sums
 from oplet_compiled_ops.elementwise.quantized_sums import REAL_SUM
-from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.overriding import Bind, override
 from oplet_compiled_ops.shaping.reducing import INTEGERS, TOTAL, folded_shape, plan_reduction
 
@@ -19,7 +18,6 @@ from oplet_compiled_ops.shaping.reducing import INTEGERS, TOTAL, folded_shape, p
 _FEW = 64
 #: The most quantized numbers of a sum, which is then surely within int32.
 _MOST = 1 << 15
-SUM_OF_ROWS = Kernel("elementwise.means:SUM_OF_ROWS", "void(f4[::1], f4[::1], i8)")
 
 
 def plan(context: Context, node: Node) -> Bind:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from oplet_compiled_ops.library.kernels import kernel
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.recurrent.gates import tanh
 from oplet_compiled_ops.softmax.exponentials import exp
@@ -47,42 +48,49 @@ def _gelu_by_tanh(x):  # type: ignore[no-untyped-def]
     return x * gate
 
 
+@kernel("void(f4[::1], f4[::1])")
 def GELU(x, out):  # type: ignore[no-untyped-def]
     """Compute out = x times the standard normal CDF of x; NaN for -inf, as in LiteRT."""
     for i in range(out.size):
         out[i] = _gelu(x[i])
 
 
+@kernel("void(f4[::1], f4[::1])")
 def GELU_BY_TANH(x, out):  # type: ignore[no-untyped-def]
     """Compute out = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))); NaN for -inf, as in LiteRT."""
     for i in range(out.size):
         out[i] = _gelu_by_tanh(x[i])
 
 
+@kernel("void(f4[::1], f4[::1])")
 def MAGNITUDE(x, out):  # type: ignore[no-untyped-def]
     """Compute out = |x|, element by element."""
     for i in range(out.size):
         out[i] = abs(x[i])
 
 
+@kernel("void(f4[::1], f4[::1])")
 def NEGATIVE(x, out):  # type: ignore[no-untyped-def]
     """Compute out = -x, element by element."""
     for i in range(out.size):
         out[i] = -x[i]
 
 
+@kernel("void(f4[::1], f4[::1])")
 def TANH(x, out):  # type: ignore[no-untyped-def]
     """Compute out = tanh(x), element by element."""
     for i in range(out.size):
         out[i] = tanh(x[i])
 
 
+@kernel("void(f4[::1], f4[::1])")
 def ROOT(x, out):  # type: ignore[no-untyped-def]
     """Compute out = sqrt(x), element by element, exactly rounded."""
     for i in range(out.size):
         out[i] = np.sqrt(x[i])
 
 
+@kernel("void(f4[::1], f4[::1])")
 def INVERSE_ROOT(x, out):  # type: ignore[no-untyped-def]
     """Compute out = 1 / sqrt(x), element by element, from the rounded square root."""
     for i in range(out.size):
