@@ -34,7 +34,7 @@ import numpy as np  # isort: skip
 
 from oplet import Model
 from oplet.model.files.atomic_write import write_atomically
-from oplet.runtime.threads.blas import KernelNumpySettings
+from oplet.runtime.blas import KernelNumpySettings
 
 __all__ = ["Case", "cases", "main", "slow"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from oplet import Interpreter
 from oplet.errors import OpletError
-from oplet.runtime.memory.stored import plan_files
+from oplet.runtime.memory import plan_files
 
 __all__ = ["answers", "keep", "without_bounds"]
 

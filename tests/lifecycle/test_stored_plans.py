@@ -29,9 +29,9 @@ from oplet import (
     load_delegate,
 )
 from oplet.errors import InvokeError, OpletError, StateError, TensorError
-from oplet.runtime.memory import remembered
-from oplet.runtime.memory.stored import STORE_VARIABLE, plan_files, stored_plan
-from oplet.runtime.memory.stored.plan_files import PlanName, note_opened
+from oplet.runtime.execution.loaded_model import STORE_VARIABLE
+from oplet.runtime.memory import plan_files, remembered, stored_plan
+from oplet.runtime.memory.plan_files import PlanName, note_opened
 from oplet.schema.options import AddOptions, Conv2DOptions, GatherOptions
 
 need_stored_plans()

@@ -46,7 +46,7 @@ TOWER = (
     "__main__",
 )
 #: The rooms of the runtime, the lowest first.
-ROOMS = ("memory", "threads", "describe", "execution", "delegation")
+ROOMS = ("memory", "describe", "execution", "delegation")
 #: Lines, and entries of a folder: more than that nobody overlooks.
 LONGEST, WIDEST = 400, 12
 #: Rooms of one kind of thing under its own name: a stranger looks for the name, however many there are.
@@ -295,7 +295,7 @@ def test_a_compiled_kernel_loads_no_numpy_kernel_but_the_one_that_it_stands_for(
         stands_for = (COMPILED_FAMILIES.get(path.stem) or path.stem.upper()).split()[0]
         own = f"oplet_builtin_ops.{next((m for m, ops in FAMILIES.items() if stands_for in ops.split()), operator)}"
         if own not in graph:  # it stands for one of another package, whose models have convolutions
-            own = "oplet_builtin_ops.ops.conv_2d"
+            own = "oplet_builtin_ops.layers.convolutions_2d"
         assert not reach(f"oplet_compiled_ops.{operator}") - reach(own), path.stem
 
 
@@ -347,7 +347,9 @@ ADDING = one_op_model("ADD", [Spec("float32", [2, 64])] * 2, [Spec("float32", [2
 DIGITS = (ROOT / "examples" / "digits" / "digits_int8.tflite").read_bytes()
 
 
-@pytest.mark.parametrize(("model", "op", "most"), [(ADDING, "sums", 108), (DIGITS, "conv_2d", 131)], ids=["add", "digits"])
+@pytest.mark.parametrize(
+    ("model", "op", "most"), [(ADDING, "sums", 100), (DIGITS, "convolutions_2d", 117)], ids=["add", "digits"]
+)
 def test_the_first_answer_of_a_process_waits_for_no_slow_module(model: bytes, op: str, most: int) -> None:
     code = f"""
 import os

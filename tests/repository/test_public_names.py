@@ -182,7 +182,7 @@ GONE_WITHIN = {
     "all_types_but": "oplet_builtin_ops.operands",
     "apply_activation": "oplet_builtin_ops.arithmetic.fused_activations",
     "defer_refusals": "",
-    "ensure_same_quantization": "oplet_builtin_ops.operands",
+    "ensure_same_quantization": "oplet_builtin_ops.arithmetic.quantization",
     "failing_thunk": "",
     "int32s": "",
     "take_type": "oplet_builtin_ops.operands",

@@ -96,7 +96,7 @@ def test_nothing_that_is_shipped_reads_what_runs_code() -> None:
     # It reads what a process of its own wrote into a pipe that nobody else has.
     assert found.pop("oplet_predictor/worker_process.py") == ["pickle"]
     # It reads files that nobody else may have written, and which decide what compiled kernels do.
-    assert found.pop("oplet/runtime/memory/stored/plan_files.py") == ["marshal"]
+    assert found.pop("oplet/runtime/memory/plan_files.py") == ["marshal"]
     assert {path: names for path, names in found.items() if names} == {}
     calling = {
         (path.name, dotted(node.func))
@@ -163,9 +163,9 @@ def test_few_modules_open_libraries() -> None:
     }
     found = {name: opened for name, opened in calls.items() if opened}
     # BLAS is found among the libraries that the process has already; the others call the C library.
-    assert found.pop("oplet/runtime/threads/blas.py") == {"ctypes.CDLL(path)"}
+    assert found.pop("oplet/runtime/blas.py") == {"ctypes.CDLL(path)"}
     assert found.pop("oplet/runtime/memory/arrays.py") == {"ctypes.CDLL(None)"}
-    assert found.pop("oplet/runtime/threads/workers.py") == {"ctypes.PyDLL(None)"}
+    assert found.pop("oplet/runtime/workers.py") == {"ctypes.PyDLL(None)"}
     assert found.pop("oplet_serve/doors/spare_memory.py") == {"ctypes.CDLL(None)"}
     assert found.pop("oplet_compiled_ops/library/opening.py") == {
         "ctypes.CDLL(_path('probe'))",

@@ -45,7 +45,7 @@ _HOMES = {
     "PACKED_BITS": "oplet.ops.strings",
     "bytes_of": "oplet.ops.serving.work",
     "numpy_dtype": "oplet.ops.tensor",
-    "quantization_details": "oplet.runtime.describe.descriptions",
+    "quantization_details": "oplet.runtime.descriptions",
     "read_strings": "oplet.ops.strings",
     "string_array": "oplet.ops.strings",
     "tensor_type": "oplet.ops.tensor",
@@ -90,7 +90,7 @@ _HOMES = {
     "idle_decompositions": "oplet.runtime.delegation.decompositions",
     "inline_composites": "oplet.access",
     "node_error": "oplet.runtime.describe.node_errors",
-    "single_threaded_blas": "oplet.runtime.threads.blas",
+    "single_threaded_blas": "oplet.runtime.blas",
     "unshare_plan": "oplet.access",
 }
 

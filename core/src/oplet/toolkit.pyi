@@ -58,13 +58,13 @@ from oplet.plugins.plugin import Operators as Operators
 from oplet.plugins.plugin import PluginInfo as PluginInfo
 from oplet.plugins.selection import Preference as Preference
 from oplet.plugins.selection import normalised as normalised
+from oplet.runtime.blas import single_threaded_blas as single_threaded_blas
 from oplet.runtime.delegation.decompositions import idle_decompositions as idle_decompositions
-from oplet.runtime.describe.descriptions import quantization_details as quantization_details
 from oplet.runtime.describe.explain import NodeReport as NodeReport
 from oplet.runtime.describe.node_errors import node_error as node_error
 from oplet.runtime.describe.profiler import Event as Event
+from oplet.runtime.descriptions import quantization_details as quantization_details
 from oplet.runtime.loading import manager_of as manager_of
 from oplet.runtime.loading import unpack as unpack
 from oplet.runtime.memory.values import ensure_readable as ensure_readable
 from oplet.runtime.subgraph import Subgraph as Subgraph
-from oplet.runtime.threads.blas import single_threaded_blas as single_threaded_blas

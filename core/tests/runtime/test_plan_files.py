@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from oplet.runtime.memory.stored import plan_files
-from oplet.runtime.memory.stored.plan_files import Stamp, are_unchanged
+from oplet.runtime.memory import plan_files
+from oplet.runtime.memory.plan_files import Stamp, are_unchanged
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 from oplet import Context, Interpreter, Limits, MutableOpResolver, Node, Registration, charge, checkpoint
 from oplet.errors import CancelledError, DeadlineError, LimitError
 from oplet.ops.ensure import current_meter
-from oplet.runtime.threads import workers as runtime_workers
-from oplet.runtime.threads.blas import SINGLE_THREADED, KernelNumpySettings, SingleThreaded, find_openblas
-from oplet.runtime.threads.workers import Workers
+from oplet.runtime import workers as runtime_workers
+from oplet.runtime.blas import SINGLE_THREADED, KernelNumpySettings, SingleThreaded, find_openblas
+from oplet.runtime.workers import Workers
 from oplet_testing import Spec, one_op_model
 
 

@@ -35,7 +35,7 @@ from oplet_compiled_ops.elementwise import (
     SUBTRACT,
     SUBTRACT_FROM,
 )
-from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair
+from oplet_compiled_ops.elementwise.flat import bind_float_pair
 from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition, repetition
 from oplet_testing import Spec, invoke, one_op_model
 
@@ -252,7 +252,8 @@ def test_more_nesting_than_three_loops_is_left_to_numpy() -> None:
 
 
 def test_compiled_kernels_serve_the_usual_types() -> None:
-    from oplet_compiled_ops.elementwise.float_maps import DEQUANTIZE, QUANTIZE
+    from oplet_compiled_ops.ops.dequantize import DEQUANTIZE
+    from oplet_compiled_ops.ops.quantize import QUANTIZE
 
     assert set(QUANTIZE) == set(DEQUANTIZE) == {TensorType.INT8, TensorType.UINT8, TensorType.INT16}
 

@@ -162,7 +162,7 @@ def test_a_model_s_process_imports_no_source_of_a_kernel_that_is_declared_elsewh
         interpreter.invoke()
         declared = {f"oplet_compiled_ops.{path.partition(':')[0]}" for path in [one.declared_at for one in known] if path}
         print(interpreter.explain()[0].distribution, len(declared) > 1, declared & sys.modules.keys())
-        from oplet_compiled_ops.softmax import SOFTMAX
+        from oplet_compiled_ops.ops.softmax import SOFTMAX
         SOFTMAX.function
         print(declared & sys.modules.keys())
     """

@@ -485,7 +485,7 @@ def test_a_call_that_is_under_way_outlives_close(opened: list[Any]) -> None:
 
 
 def test_num_threads_do_not_multiply_blas_threads() -> None:
-    from oplet.runtime.threads.blas import SINGLE_THREADED, find_openblas
+    from oplet.runtime.blas import SINGLE_THREADED, find_openblas
 
     if find_openblas() is None:
         pytest.skip("numpy multiplies with another BLAS")

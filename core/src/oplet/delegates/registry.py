@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from oplet.delegates.delegate import Delegate
 from oplet.errors import DelegateError, DelegateLoadError, failures, text_of
 from oplet.ops.serving.provenance import Provenance, import_registered, matches
+from oplet.records import Record
+
+if TYPE_CHECKING:
+    from oplet.delegates.delegate import Delegate
 
 __all__ = ["HARDWARE", "DelegateEntry", "DelegateRegistry", "LibraryEntry", "is_library"]
 
@@ -26,8 +29,7 @@ def is_library(name: str) -> bool:
     return os.sep in name or "/" in name or bool(_LIBRARY.match(name))
 
 
-@dataclass(frozen=True)
-class DelegateEntry:
+class DelegateEntry(Record):
     """A registered delegate.
 
     Attributes:
@@ -42,7 +44,7 @@ class DelegateEntry:
     factory: Callable[..., Delegate] | str
     provenance: Provenance
     serves: tuple[str, ...] = ()
-    accelerates: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    accelerates: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
     def serves_op(self, name: str) -> bool:
         """Return whether the delegate was registered to run the custom op `name`, see `serves`."""
@@ -55,6 +57,8 @@ class DelegateEntry:
             PluginError: its module or factory cannot be imported.
             DelegateLoadError: the factory refuses the options.
         """
+        from oplet.delegates.delegate import Delegate  # here, as importing every package imports this module
+
         factory = self._imported()
         try:
             delegate = factory(dict(options or {}))
@@ -73,7 +77,6 @@ class DelegateEntry:
         return factory
 
 
-@dataclass(frozen=True)
 class LibraryEntry(DelegateEntry):
     """A delegate of a shared library.
 

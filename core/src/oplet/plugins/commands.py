@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from oplet.errors import PluginError
 from oplet.ops.serving.provenance import Provenance, import_registered
+from oplet.records import Record
 
 __all__ = ["CommandEntry", "CommandRegistry"]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
-@dataclass(frozen=True)
-class CommandEntry:
+class CommandEntry(Record):
     """A subcommand of `oplet` that a plugin adds.
 
     Attributes:

@@ -27,7 +27,7 @@ __all__ = [
 LOAD_VARIABLE = "OPLET_PLUGINS"
 DISABLE_VARIABLE = "OPLET_DISABLE_PLUGINS"
 PREFER_VARIABLE = "OPLET_PREFER"
-#: All environment variables of oplet; `model.files.cache_folder` and `runtime.memory.stored` read the last ones.
+#: All environment variables of oplet; `model.files.cache_folder` and `runtime.execution.loaded_model` read the last ones.
 VARIABLES = (LOAD_VARIABLE, DISABLE_VARIABLE, PREFER_VARIABLE, "OPLET_CACHE_DIR", "OPLET_PLANS")
 
 

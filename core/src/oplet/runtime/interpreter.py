@@ -15,8 +15,7 @@ import numpy as np
 from oplet.collector import collecting_rarely
 from oplet.errors import StateError, TensorError, text_of
 from oplet.ops.ensure import index_of
-from oplet.runtime.delegation.applied import AppliedDelegates
-from oplet.runtime.describe.descriptions import Descriptions, only_signature
+from oplet.runtime.descriptions import Descriptions, only_signature
 from oplet.runtime.execution.loaded_model import LoadedModel, stored_plans_of, verify_once
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session, resolver_of
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from oplet.plugins.engine_choice import Choice
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
+    from oplet.runtime.delegation.applied import AppliedDelegates
     from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.signature_runner import SignatureRunner
 
@@ -166,11 +166,15 @@ class Interpreter(Variables, Descriptions):
         session.force_delegate_profiling = experimental_force_delegate_node_profiling
         if not is_restored:
             session.resolver  # noqa: B018  # plugins that fail say so when an interpreter is made
-        fuse = not (experimental_disable_delegate_node_fusion or experimental_preserve_all_tensors)
-        runtime = ModelRuntime(
-            LoadedModel(session, manager.advice, stored_plans=stored_plans, shares_plans=shares_plans),
-            AppliedDelegates(manager, prefer, cluster=not experimental_disable_delegate_clustering, fuse=fuse),
-        )
+
+        def applied() -> AppliedDelegates:
+            from oplet.runtime.delegation.applied import AppliedDelegates  # imported late: most models have no delegates
+
+            fuse = not (experimental_disable_delegate_node_fusion or experimental_preserve_all_tensors)
+            return AppliedDelegates(manager, prefer, cluster=not experimental_disable_delegate_clustering, fuse=fuse)
+
+        loaded = LoadedModel(session, manager.advice, stored_plans=stored_plans, shares_plans=shares_plans)
+        runtime = ModelRuntime(loaded, applied)
         self._runtime: ModelRuntime = runtime
         super().__init__(
             model,

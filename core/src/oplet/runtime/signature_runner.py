@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from oplet.errors import SignatureError
-from oplet.runtime.describe.descriptions import details_of, ensure_usable, signatures_of, subgraph_of
+from oplet.runtime.descriptions import details_of, ensure_usable, signatures_of, subgraph_of
 
 if TYPE_CHECKING:
     from oplet.runtime.execution.model_runtime import HoldsRuntime

@@ -247,7 +247,7 @@ class Subgraph:
         delegated: what delegates have changed, and inlining for them.
         absorption: the nodes that absorb others (compute them too).
         origin: the subgraph of another interpreter to whose nodes the thunks are bound (`memory.remembered`); None for this one.
-        stored: the plan from disk that it runs (`runtime.memory.stored`), in place of its nodes' thunks; None if there is none.
+        stored: the plan from disk that it runs (`runtime.memory.stored_plan`), in place of its nodes' thunks; None if there is none.
     """
 
     def __init__(

@@ -5,13 +5,12 @@ Three things of this package are public for that: the registrations of operators
 and the names below, of modules that the numpy kernels of their operators import anyway. All else may change with any version.
 
     module                        names  what they are
-    layers.checked_convolution    Convolution, check_convolution  CONV_2D: what its checks find, without the rest of `prepare`
-    layers.checked_depthwise      check_depthwise  DEPTHWISE_CONV_2D: the same, a `Convolution` too
+    layers.convolutions_2d        Convolution, check_convolution, check_depthwise  what checks find, without the rest of `prepare`
     layers.quantized_layer        QuantizedLayer  the `layer` of a `Convolution`, and of those in `rows`
     layers.hybrid_layer           HybridLayer  the `layer` of a `Convolution`, and of those in `rows`
     layers.blocks                 block_scales  the scales of a `Convolution` of blocks
-    layers.checked_rows           check_rows  FULLY_CONNECTED: what its checks find; of integer weights: `layer`
-    elementwise.pair_scaling      SumScaling, ProductScaling  ADD, SUB and MUL of quantized numbers: `node.prepared`
+    ops.fully_connected           check_rows  FULLY_CONNECTED: what its checks find; of integer weights: `layer`
+    elementwise.binary_arithmetic  SumScaling, ProductScaling  ADD, SUB and MUL of quantized numbers: `node.prepared`
     arithmetic.lookup             refuse_below  SQRT and RSQRT: the error of quantized values below the zero point
     elementwise.comparison        scaled_values  comparisons: what quantized numbers are compared as, if `node.prepared` is true
     elementwise.pairwise          refuse_zero  FLOOR_DIV and FLOOR_MOD: the error of divisors that are zero

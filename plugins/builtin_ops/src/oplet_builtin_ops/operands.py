@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from oplet import Tensor, TensorType, ensure
+from oplet import Tensor, TensorType
 
-__all__ = ["all_types_but", "ensure_same_quantization", "take_type"]
+__all__ = ["all_types_but", "take_type"]
 
 
 def all_types_but(*refused: TensorType) -> tuple[TensorType, ...]:
     """Return all tensor types except `refused`."""
     return tuple(type for type in TensorType if type not in refused)
-
-
-def ensure_same_quantization(a: Tensor, b: Tensor) -> None:
-    """Check that both tensors have the same scale and zero point, compared exactly as in LiteRT.
-
-    Raises:
-        EnsureError: a scale or zero point differs.
-    """
-    ensure(
-        a.scale == b.scale and a.zero_point == b.zero_point,
-        lambda: (
-            f"{a} has scale {a.scale:g} and zero point {a.zero_point}, {b} has {b.scale:g} and {b.zero_point}; "
-            "this op does not rescale, so they must be equal."
-        ),
-    )
 
 
 def take_type(output: Tensor, source: Tensor) -> None:

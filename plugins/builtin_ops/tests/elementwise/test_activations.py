@@ -12,7 +12,7 @@ import pytest
 from oplet import Interpreter, ModelBuilder
 from oplet.errors import InvokeError, PrepareError
 from oplet.schema.options import LeakyReluOptions
-from oplet_builtin_ops.elementwise import sigmoids
+from oplet_builtin_ops.arithmetic import sigmoid_table
 from oplet_testing.one_op import Spec, invoke, one_op_model, run_op
 
 LEAKY = LeakyReluOptions(alpha=0.1)
@@ -110,9 +110,9 @@ def test_every_quantized_value_equals_litert(op: str, dtype: Any, scale: float, 
 
 def test_int16_nodes_of_equal_scales_have_one_table(monkeypatch: pytest.MonkeyPatch, litert: Callable[..., Any]) -> None:
     made: list[Any] = []
-    compute = sigmoids.tanh_int16
+    compute = sigmoid_table.tanh_int16
     monkeypatch.setattr(
-        sigmoids, "tanh_int16", lambda values, scaling: made.append((values[0], scaling)) or compute(values, scaling)
+        sigmoid_table, "tanh_int16", lambda values, scaling: made.append((values[0], scaling)) or compute(values, scaling)
     )
     builder = ModelBuilder("scales")
     graph = builder.add_subgraph()

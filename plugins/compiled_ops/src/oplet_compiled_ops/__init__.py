@@ -34,6 +34,7 @@ OPERATORS = (
 #: The modules of `oplet_compiled_ops.ops` that serve several operators each, and these; a registration is named like its operator.
 FAMILIES: dict[str, str] = {
     "comparisons": "EQUAL NOT_EQUAL GREATER GREATER_EQUAL LESS LESS_EQUAL",
+    "convolutions_2d": "CONV_2D DEPTHWISE_CONV_2D",
     "divisions": "FLOOR_DIV FLOOR_MOD",
     "extrema": "MAXIMUM MINIMUM",
     "functions": "ABS CEIL COS EXP FLOOR LOG LOGICAL_NOT NEG ROUND RSQRT SIGN SIN SQRT SQUARE",

@@ -6,20 +6,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from oplet.errors import DelegateApplicationError, DelegateError
+from oplet.runtime.delegation.delegations import Delegations
+from oplet.runtime.delegation.serving_delegates import ServingDelegates
 
 if TYPE_CHECKING:
     from oplet.delegates.delegate import Delegate
     from oplet.plugins.manager import PluginManager
     from oplet.plugins.selection import Preference
-    from oplet.runtime.delegation.delegations import Delegations
-    from oplet.runtime.delegation.serving_delegates import ServingDelegates
     from oplet.runtime.execution.executor import Executor
 
 __all__ = ["AppliedDelegates"]
 
 
 class AppliedDelegates:
-    """The delegates that are applied to a model, in order. The code that applies them is imported when the first is applied.
+    """The delegates that are applied to a model, in order.
 
     Args:
         manager: the plugins that bring delegates for custom ops.
@@ -36,13 +36,11 @@ class AppliedDelegates:
         cluster: bool,
         fuse: bool,
     ) -> None:
-        self._manager = manager
-        self._prefer = prefer
         self._cluster = cluster
         self._fuse = fuse
         self._applied: list[tuple[Delegate, Collection[int] | None]] = []
         self._delegations: Delegations | None = None
-        self._serving: ServingDelegates | None = None
+        self._serving = ServingDelegates(manager, prefer)
 
     @property
     def are_used(self) -> bool:
@@ -62,8 +60,6 @@ class AppliedDelegates:
             DelegateError: the delegate failed; all delegates were removed.
         """
         if self._delegations is None:
-            from oplet.runtime.delegation.delegations import Delegations
-
             self._delegations = Delegations(executors, cluster=self._cluster, fuse=self._fuse)
         try:
             self._delegations.apply(delegate, subgraphs)
@@ -89,10 +85,6 @@ class AppliedDelegates:
         Raises:
             OpletError: several delegates exist for an op, or one cannot be imported or created.
         """
-        if self._serving is None:
-            from oplet.runtime.delegation.serving_delegates import ServingDelegates
-
-            self._serving = ServingDelegates(self._manager, self._prefer)
         return self._serving.missing(ops, [delegate for delegate, _ in self._applied])
 
     def put_first(self, executors: Sequence[Executor], delegates: Iterable[Delegate]) -> None:

@@ -1,3 +1,3 @@
-"""Descriptions of a model and of its runs: dictionaries of details, which package serves which node and why, profiles, errors
-that name a node. Modules here read the runtime's state and change nothing.
+"""Descriptions of runs: which package serves which node and why, profiles, errors that name a node. Modules here read the
+runtime's state and change nothing.
 """

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from oplet.errors import OpletError, PrepareError, UnservedNodeError, failures
 from oplet.ops.context import Declined, Node
-from oplet.ops.serving.providers import Chain, Providers
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.resolving import find_providers, op_of
 from oplet.texts import LONGEST, plain
+
+if TYPE_CHECKING:
+    from oplet.ops.serving.providers import Providers
 
 __all__ = ["fall_back", "initialize", "initialize_provider"]
 
@@ -99,6 +102,8 @@ def _give(context: KernelContext, node: Node, declined: Declined | str) -> None:
 
 
 def _providers(context: KernelContext, node: Node, *, started: bool) -> Providers:
+    from oplet.ops.serving.providers import Chain, Providers  # imported late: few models need them
+
     key = op_of(node)
     chain = context.session.chains.get(key)
     if chain is None:

@@ -1,24 +1,24 @@
 """The loaded model of an interpreter: its subgraphs with their executors, and where their plan comes from and goes to.
 
-A plan may come from disk (`memory.stored`) or from an interpreter of the same model that was dropped (`memory.remembered`), in place of
+A plan may come from disk (`memory.stored_plan`) or from an interpreter of the same model that was dropped (`memory.remembered`), in place of
 being prepared here.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import CancelledError
 from oplet.model.verify.verifier import signature_faults
 from oplet.ops.tensor import Allocation
+from oplet.runtime.blas import KernelNumpySettings
 from oplet.runtime.execution.executor import Executor
 from oplet.runtime.loading import load_subgraph
 from oplet.runtime.memory.accounting import MemoryAccount
 from oplet.runtime.memory.remembered import remember_plan, take_plan
-from oplet.runtime.memory.stored import stores_plans
 from oplet.runtime.memory.values import weakly
-from oplet.runtime.threads.blas import KernelNumpySettings
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from oplet.ops.serving.registration import Op
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.execution.session import Session
-    from oplet.runtime.memory.stored.stored_plan import StoredPlans
+    from oplet.runtime.memory.stored_plan import StoredPlans
     from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["LoadedModel", "stored_plans_of", "verify_once"]
+__all__ = ["STORE_VARIABLE", "LoadedModel", "stored_plans_of", "verify_once"]
+
+#: The environment variable that switches plans on disk off, with "off".
+STORE_VARIABLE = "OPLET_PLANS"
 
 
 class LoadedModel:
@@ -214,9 +217,9 @@ def stored_plans_of(model: Model, manager: PluginManager, prefer: Any) -> Stored
     """Return the access to the model's plan on disk; None where OPLET_PLANS is "off", or the plugins cannot be identified in another
     process, as in builds.
     """
-    if not stores_plans() or manager.recipe() is None:
+    if os.environ.get(STORE_VARIABLE, "").lower() == "off" or manager.recipe() is None:
         return None
-    from oplet.runtime.memory.stored.stored_plan import StoredPlans
+    from oplet.runtime.memory.stored_plan import StoredPlans
 
     return StoredPlans(model, manager, prefer)
 

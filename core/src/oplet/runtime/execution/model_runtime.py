@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -11,10 +11,10 @@ import numpy as np
 from oplet.collector import collecting_rarely
 from oplet.errors import LimitError, OpletError, PrepareError, StateError, TensorError, UnservedNodeError, failures, text_of
 from oplet.ops.context import EnsureError
+from oplet.runtime.blas import KernelNumpySettings
 from oplet.runtime.memory.arrays import Views
 from oplet.runtime.memory.values import as_tensor_value, ensure_readable
 from oplet.runtime.subgraph import find_subgraph, find_tensor
-from oplet.runtime.threads.blas import KernelNumpySettings
 from oplet.schema.enums import TensorType
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class ModelRuntime:
 
     Args:
         loaded: the model, whose subgraphs it loads.
-        delegates: the delegates that are applied to it, and those that exist for its custom ops.
+        delegates: returns what applies delegates to it; it is called when the first one is to be applied.
 
     Attributes:
         loaded: the model with its subgraphs and executors.
@@ -78,7 +78,7 @@ class ModelRuntime:
         OpletError: a built-in operator has no kernel, or cannot be initialized.
     """
 
-    def __init__(self, loaded: LoadedModel, delegates: Delegates) -> None:
+    def __init__(self, loaded: LoadedModel, delegates: Callable[[], Delegates]) -> None:
         self.loaded = loaded
         self.session = loaded.session
         self.subgraphs = loaded.subgraphs
@@ -87,7 +87,8 @@ class ModelRuntime:
         self.backends: dict[int, Backend] = {}
         self.copies_outputs = True
         self.model = loaded.session.model
-        self._delegates = delegates
+        self._make_delegates = delegates
+        self._delegates: Delegates | None = None
         self._closed = False
         try:
             loaded.load()
@@ -132,7 +133,7 @@ class ModelRuntime:
             if ops:
                 nodes = running_nodes(self.subgraphs, subgraph_index)
                 raise unresolved(nodes, self.subgraphs, self.session.resolver, self.loaded.advice, self.model.name)
-            if not self._delegates.are_used and self.loaded.adopt_remembered():
+            if not self._has_delegates and self.loaded.adopt_remembered():
                 return
             try:
                 self._allocate_runner(subgraph_index)
@@ -159,28 +160,36 @@ class ModelRuntime:
         self._ensure_changeable()
         with KernelNumpySettings():
             self._leave_stored_plan()
-            self._delegates.apply(self.executors, delegate, subgraphs)
+            self._made_delegates().apply(self.executors, delegate, subgraphs)
 
     def remove_delegates(self) -> None:
         """Remove all delegates: the model's own nodes run again, on the inputs that were set."""
         self._ensure_changeable()
-        if self._delegates.are_used:
+        if self._delegates is not None:
             with KernelNumpySettings():
                 self._delegates.remove()
 
     def _serve(self, ops: Iterable[str]) -> bool:
         """Apply the installed delegates that serve these custom ops, which have no kernel; return False if all of them are applied already."""
-        missing = self._delegates.missing(ops)
-        if missing:
+        if missing := self._made_delegates().missing(ops):
             self._ensure_changeable()
             with KernelNumpySettings():
                 self._leave_stored_plan()
-                self._delegates.put_first(self.executors, missing)
+                self._made_delegates().put_first(self.executors, missing)
         return bool(missing)
 
     def _leave_stored_plan(self) -> None:
-        if not self._delegates.are_used:
+        if not self._has_delegates:
             self.loaded.rebind()
+
+    def _made_delegates(self) -> Delegates:
+        if self._delegates is None:
+            self._delegates = self._make_delegates()
+        return self._delegates
+
+    @property
+    def _has_delegates(self) -> bool:
+        return self._delegates is not None and self._delegates.are_used
 
     def _ensure_changeable(self) -> None:
         self.views.ensure_none()
@@ -287,7 +296,7 @@ class ModelRuntime:
 
     def _leave_plan(self, *, closed: bool) -> bool:
         """Leave the bound plan (arrays, thunks) to the model's next interpreter, if it may be; this one ends."""
-        if self._closed or self._delegates.are_used or self.views.any_alive() or not self.loaded.leave_plan(closed=closed):
+        if self._closed or self._has_delegates or self.views.any_alive() or not self.loaded.leave_plan(closed=closed):
             return False
         self._closed = True
         return True

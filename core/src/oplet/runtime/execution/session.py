@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.memory.accounting import Limits
     from oplet.runtime.subgraph import Subgraph
-    from oplet.runtime.threads.workers import Workers
+    from oplet.runtime.workers import Workers
     from oplet.schema.enums import TensorType
 
 __all__ = ["Backend", "RunMeter", "Runner", "Session", "resolver_of"]
@@ -209,7 +209,7 @@ class Session:
     @cached_property
     def workers(self) -> Workers:
         """The threads that share kernels' work with the one that invokes; started when they are first needed."""
-        from oplet.runtime.threads.workers import Workers  # imported late: most interpreters have one thread
+        from oplet.runtime.workers import Workers  # imported late: most interpreters have one thread
 
         return Workers(self.num_threads)
 

@@ -13,7 +13,7 @@ from oplet.kernels.fixed_point import ensure_scale, quantized_range
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["channel_parameters", "ensure_quantized", "wraps_large_values"]
+__all__ = ["channel_parameters", "ensure_quantized", "ensure_same_quantization", "wraps_large_values"]
 
 
 def ensure_quantized(*tensors: Tensor) -> None:
@@ -27,6 +27,21 @@ def ensure_quantized(*tensors: Tensor) -> None:
         low, high = quantized_range(tensor.type)
         if not low <= tensor.zero_point <= high:
             ensure(False, f"{tensor} has zero point {tensor.zero_point}, outside {low} to {high}.")
+
+
+def ensure_same_quantization(a: Tensor, b: Tensor) -> None:
+    """Check that both tensors have the same scale and zero point, compared exactly as in LiteRT.
+
+    Raises:
+        EnsureError: a scale or zero point differs.
+    """
+    ensure(
+        a.scale == b.scale and a.zero_point == b.zero_point,
+        lambda: (
+            f"{a} has scale {a.scale:g} and zero point {a.zero_point}, {b} has {b.scale:g} and {b.zero_point}; "
+            "this op does not rescale, so they must be equal."
+        ),
+    )
 
 
 def channel_parameters(tensor: Tensor, shape: Shape) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

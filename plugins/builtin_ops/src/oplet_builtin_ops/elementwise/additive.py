@@ -26,7 +26,7 @@ from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, power_of_two_exponent, rescaler, rounding_shift
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
-from oplet_builtin_ops.elementwise.pair_scaling import Share, SumScaling
+from oplet_builtin_ops.elementwise.binary_arithmetic import Share, SumScaling
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

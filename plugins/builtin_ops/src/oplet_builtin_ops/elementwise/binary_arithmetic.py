@@ -1,4 +1,8 @@
-"""Shared parts of ADD, SUB and MUL: broadcasting, fused activations, and 256x256 tables for pairs of 8-bit values."""
+"""Shared parts of ADD, SUB and MUL: broadcasting, fused activations, rescaling of quantized values from the two inputs' scales to the
+output's, and 256x256 tables for pairs of 8-bit values.
+
+Numerics: tflite/kernels/internal/reference/integer_ops/add.h and mul.h
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,9 @@ import numpy as np
 from oplet import Context, Node, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.broadcasting import broadcast_shape
-from oplet.kernels.fixed_point import clip
+from oplet.kernels.fixed_point import clip, multiply_by_quantized_multiplier
 from oplet.kernels.operands import ensure_operands
+from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
 
 # What runs and does not prepare is imported late: compiled kernels run most nodes, in a process whose first answer somebody waits for.
@@ -24,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PairRule",
+    "ProductScaling",
+    "Share",
+    "SumScaling",
     "add_pair_scratch",
     "bind_elementwise",
     "bind_pairs",
@@ -48,6 +56,55 @@ _CLAMPS: Final = {
     ActivationFunctionType.RELU_N1_TO_1: (-1, 1),
     ActivationFunctionType.RELU6: (0, 6),
 }
+
+
+class Share(Row):
+    """The rescaling of one input of ADD or SUB to a common scale: 2**-left_shift times twice the larger input scale.
+
+    (value - zero_point) * 2**left_shift is scaled by multiplier * 2**(shift - 31).
+    """
+
+    zero_point: int
+    left_shift: int
+    multiplier: int
+    shift: int
+
+    def of(self, values: Array) -> NDArray[np.int32]:
+        """Return the stored values, rescaled to the common scale, as int32."""
+        shifted = (values.astype(np.int64) - self.zero_point) << self.left_shift
+        return multiply_by_quantized_multiplier(shifted.astype(np.int32), self.multiplier, self.shift)
+
+
+class SumScaling(Row):
+    """Rescaling of ADD or SUB: the rescaled summands are added, scaled by multiplier * 2**(shift - 31) and clamped.
+
+    Attributes:
+        shares: the rescaling of each input.
+        multiplier: the fixed-point factor of the sum, with `shift`.
+        shift: the exponent of that factor.
+        zero_point: the output's zero point.
+        bounds: the smallest and largest output, after the fused activation.
+    """
+
+    shares: tuple[Share, Share]
+    multiplier: int
+    shift: int
+    zero_point: int
+    bounds: tuple[int, int]
+
+
+class ProductScaling(Row):
+    """Rescaling of MUL: (a - zero_point_a) * (b - zero_point_b) is scaled by multiplier * 2**(shift - 31) and clamped.
+
+    Attributes:
+        multiplier: the fixed-point factor of the product, with `shift`.
+        shift: the exponent of that factor.
+        bounds: the smallest and largest output, after the fused activation.
+    """
+
+    multiplier: int
+    shift: int
+    bounds: tuple[int, int]
 
 
 def prepare_binary(context: Context, node: Node) -> tuple[Tensor, Tensor, Tensor]:

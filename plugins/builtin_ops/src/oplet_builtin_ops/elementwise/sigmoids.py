@@ -13,7 +13,6 @@ from oplet import Context, Node, Registration, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.arithmetic.lookup import sampled_table
-from oplet_builtin_ops.arithmetic.sigmoid_table import input_scaling, logistic_int16, tanh_int16
 from oplet_builtin_ops.elementwise.activations import bind_lookup, prepare_lookup, prepare_unary
 
 if TYPE_CHECKING:
@@ -32,6 +31,8 @@ def _prepare_logistic(context: Context, node: Node) -> None:
             context.add_temporary(node, source.shape, TensorType.FLOAT32)
         return
     if source.type == TensorType.INT16:
+        from oplet_builtin_ops.arithmetic.sigmoid_table import input_scaling, logistic_int16
+
         ensure(output.scale == 1 / 32768, f"{output} has scale {output.scale:g}; LOGISTIC gives int16 with scale 1/32768.")
         scaling = input_scaling(source, output, shifts=(0,))
         prepare_lookup(node, lambda values: logistic_int16(values, scaling), scaling)
@@ -82,6 +83,8 @@ def _prepare_tanh(context: Context, node: Node) -> None:
     source, output = prepare_unary(context, node, *_TYPES)
     offer_in_place(node)
     if source.type == TensorType.INT16:
+        from oplet_builtin_ops.arithmetic.sigmoid_table import input_scaling, tanh_int16
+
         scaling = input_scaling(source, output, shifts=(0, 1))
         prepare_lookup(node, lambda values: tanh_int16(values, scaling), scaling)
     elif source.type not in _FLOATS:

@@ -7,9 +7,6 @@ import numpy as np
 from oplet import Context, Node, TensorType
 from oplet.kernels.arrays import Thunk
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.layers.float_layer import FloatFinish
-from oplet_builtin_ops.layers.program import run_program
-from oplet_builtin_ops.layers.rows import MANY_ROWS, plan_rows
 from oplet_builtin_ops.layers.weights import ensure_bias, weight_data
 
 __all__ = ["FloatRows"]
@@ -30,11 +27,17 @@ class FloatRows:
 
     def plan(self, context: Context) -> None:
         """Plan the products, and request scratch memory for them."""
+        from oplet_builtin_ops.layers.rows import plan_rows  # here, as below: compiled kernels serve most
+
         node, count, weights = self._node, self._count, self._node.inputs[1]
         self._plan = plan_rows(context, node, count, weights, source=weights.type, compute=weights.type, in_place=True)
 
     def thunk(self) -> Thunk:
         """Return the function that runs the node."""
+        from oplet_builtin_ops.layers.float_layer import FloatFinish
+        from oplet_builtin_ops.layers.program import run_program
+        from oplet_builtin_ops.layers.rows import MANY_ROWS
+
         node, plan = self._node, self._plan
         source, weights = node.inputs[:2]
         bias = node.optional_input(2)

@@ -9,8 +9,8 @@ import numpy as np
 
 from oplet import Context, Node, Tensor, TensorType
 from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.windows import Windows2D
 from oplet.schema.options import Conv2DOptions
-from oplet_builtin_ops.layers.checked_convolution import check_convolution
 from oplet_builtin_ops.layers.convolution import Products, filter_matrices, plan_products
 from oplet_builtin_ops.layers.program import Call, run_calls, run_program
 from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["bind", "prepare"]
 
 
-def prepare(context: Context, node: Node) -> None:
-    """Check a node and plan its calls of numpy."""
-    checked, groups, filters, layer = check_convolution(context, node)
+def prepare(
+    context: Context, node: Node, checked: Windows2D, groups: int, filters: int, layer: QuantizedLayer | HybridLayer | None
+) -> None:
+    """Plan a node's calls of numpy, by what `check_convolution` has found."""
     windows = Windows(*checked)
     source = node.inputs[0].type
     if layer is None:

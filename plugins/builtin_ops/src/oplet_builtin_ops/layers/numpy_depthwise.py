@@ -10,8 +10,8 @@ import numpy as np
 
 from oplet import Context, Node, TensorType
 from oplet.kernels.arrays import Array, Thunk
+from oplet.kernels.windows import Windows2D
 from oplet.schema.options import DepthwiseConv2DOptions
-from oplet_builtin_ops.layers.checked_depthwise import check_depthwise
 from oplet_builtin_ops.layers.convolution import Products, plan_products
 from oplet_builtin_ops.layers.depthwise import Taps, plan_taps
 from oplet_builtin_ops.layers.program import Call, run_anew, run_calls, run_program
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["bind", "prepare"]
 
 
-def prepare(context: Context, node: Node) -> None:
-    """Check a node and plan its calls of numpy."""
-    checked, channels, filters, layer = check_depthwise(context, node)
+def prepare(
+    context: Context, node: Node, checked: Windows2D, channels: int, filters: int, layer: QuantizedLayer | HybridLayer | None
+) -> None:
+    """Plan a node's calls of numpy, by what `check_depthwise` has found."""
     windows = Windows(*checked)
     source = node.inputs[0].type
     compute = layer.compute if layer is not None else TensorType.FLOAT32

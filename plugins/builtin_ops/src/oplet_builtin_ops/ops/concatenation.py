@@ -14,7 +14,7 @@ from oplet.kernels.fixed_point import ensure_scale, int32_of
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.enums import ActivationFunctionType
 from oplet.schema.options import ConcatenationOptions
-from oplet_builtin_ops.operands import ensure_same_quantization
+from oplet_builtin_ops.arithmetic.quantization import ensure_same_quantization
 from oplet_builtin_ops.shaping.joined_slices import bind_joined, prepare_joined, slices_to_absorb
 
 _TYPES = (

@@ -15,7 +15,6 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
-from oplet_builtin_ops.arithmetic.half import widen_half
 from oplet_builtin_ops.arithmetic.quantization import channel_parameters
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.layers.blocks import block_size, ensure_blocks, from_blocks, given_scales
@@ -53,6 +52,8 @@ def prepare(context: Context, node: Node) -> None:
 def bind(context: Context, node: Node) -> Thunk:
     source, output = weight_data(node, node.inputs[0]), node.outputs[0].data
     if node.inputs[0].type == TensorType.FLOAT16:
+        from oplet_builtin_ops.arithmetic.half import widen_half
+
         return partial(widen_half, source, output)
     if node.inputs[0].type in SHORT_FLOATS:
 

@@ -7,8 +7,9 @@ from oplet.kernels.arrays import Shape, Thunk
 from oplet.kernels.axes import read_int, resolve_axis
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
-from oplet_builtin_ops.operands import ensure_same_quantization, take_type
-from oplet_builtin_ops.shaping import bind_reshaped
+from oplet_builtin_ops.arithmetic.quantization import ensure_same_quantization
+from oplet_builtin_ops.operands import take_type
+from oplet_builtin_ops.ops.reshape import bind_reshaped
 
 
 def _shapes(node: Node) -> list[Shape]:

@@ -7,8 +7,8 @@ from oplet.kernels.arrays import Shape, Thunk, copier
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import PLAIN_TYPES, ensure_operands, ensure_plain
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
+from oplet_builtin_ops.arithmetic.quantization import ensure_same_quantization
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
-from oplet_builtin_ops.operands import ensure_same_quantization
 
 
 def _shapes(node: Node) -> list[Shape]:

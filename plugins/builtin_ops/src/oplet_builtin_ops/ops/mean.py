@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from functools import partial
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from oplet import Context, Node, Registration, TensorType
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.fixed_point import ensure_scale, quantize_multiplier, quotient
-from oplet_builtin_ops.arithmetic.scaling import rescaler
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
-from oplet_builtin_ops.layers.program import Call, convert, run_calls
 from oplet_builtin_ops.shaping.reduction import QUANTIZED, bind_reduction, kept_shape, prepare_reduction, reduced_axes, summing
+
+if TYPE_CHECKING:
+    from oplet_builtin_ops.layers.program import Call
 
 _TYPES = (TensorType.FLOAT32, TensorType.INT32, TensorType.INT64, *QUANTIZED)
 
@@ -55,6 +57,8 @@ def _bind_float(node: Node) -> Thunk:
 
 
 def _bind_integer(node: Node) -> Thunk:
+    from oplet_builtin_ops.layers.program import convert  # here, as below: compiled kernels serve most
+
     source, axes = node.inputs[0].data, reduced_axes(node)
     output = node.outputs[0].data.reshape(kept_shape(node))
     count = prod(source.shape[axis] for axis in axes)
@@ -68,6 +72,9 @@ def _bind_integer(node: Node) -> Thunk:
 
 
 def _bind_quantized(node: Node) -> Thunk:
+    from oplet_builtin_ops.arithmetic.scaling import rescaler
+    from oplet_builtin_ops.layers.program import convert, run_calls
+
     source, output, axes = node.inputs[0], node.outputs[0], reduced_axes(node)
     values, target = source.data, output.data.reshape(kept_shape(node))
     count = prod(source.shape[axis] for axis in axes)

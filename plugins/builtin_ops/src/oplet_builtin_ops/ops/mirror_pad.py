@@ -12,8 +12,8 @@ from oplet.kernels.operands import PLAIN_TYPES, ensure_operands, ensure_plain, e
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.enums import MirrorPadMode
 from oplet.schema.options import MirrorPadOptions
+from oplet_builtin_ops.arithmetic.quantization import ensure_same_quantization
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
-from oplet_builtin_ops.operands import ensure_same_quantization
 
 
 def _omitted(node: Node) -> int:

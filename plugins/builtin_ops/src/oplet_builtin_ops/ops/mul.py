@@ -19,7 +19,7 @@ from oplet.schema.options import MulOptions
 from oplet_builtin_ops.arithmetic.quantization import ensure_quantized
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero, rescaler
 from oplet_builtin_ops.elementwise import binary_arithmetic as binary
-from oplet_builtin_ops.elementwise.pair_scaling import ProductScaling
+from oplet_builtin_ops.elementwise.binary_arithmetic import ProductScaling
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -22,9 +22,9 @@ from oplet.kernels.fixed_point import (
     single_rounding,
     wide_shift,
 )
+from oplet_builtin_ops.arithmetic.quantization import ensure_same_quantization
 from oplet_builtin_ops.layers.pacing import WORK
 from oplet_builtin_ops.layers.program import convert
-from oplet_builtin_ops.operands import ensure_same_quantization
 from oplet_builtin_ops.shaping.reduction import (
     NUMBERS_AND_BOOL,
     QUANTIZED,

@@ -8,15 +8,20 @@ from __future__ import annotations
 from math import prod
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_fits
-from oplet.kernels.arrays import Shape, Thunk
+from oplet.kernels.arrays import Shape, Thunk, copier
 from oplet.kernels.axes import read_ints
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import ReshapeOptions
-from oplet_builtin_ops.shaping import bind_reshaped
 
 #: The most dimensions of a numpy array, far more than models have.
 _MOST_DIMENSIONS = 64
+
+
+def bind_reshaped(node: Node) -> Thunk:
+    """Return a function that copies the first input's values, in order, into the output of another shape."""
+    output = node.outputs[0].data
+    return copier(output, node.inputs[0].data.reshape(output.shape))
 
 
 def _shape_in_tensor(node: Node) -> bool:

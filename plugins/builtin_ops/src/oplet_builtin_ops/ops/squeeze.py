@@ -7,7 +7,7 @@ from oplet.kernels.arrays import Thunk
 from oplet.kernels.axes import resolve_axis
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.options import SqueezeOptions
-from oplet_builtin_ops.shaping import bind_reshaped
+from oplet_builtin_ops.ops.reshape import bind_reshaped
 
 
 def prepare(context: Context, node: Node) -> None:

@@ -17,9 +17,9 @@ from oplet.kernels.arrays import Array, Copies, Shape, Thunk, copier
 from oplet.kernels.axes import along, read_ints
 from oplet.kernels.operands import PLAIN_TYPES, ensure_operands, ensure_plain, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
+from oplet_builtin_ops.arithmetic.quantization import ensure_same_quantization
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
 from oplet_builtin_ops.layers.program import Call, places, run_program
-from oplet_builtin_ops.operands import ensure_same_quantization
 
 _QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)
 #: The most positions within blocks that are copied one after the other, as long as there are no more of them than blocks.

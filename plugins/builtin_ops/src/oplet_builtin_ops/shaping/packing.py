@@ -10,7 +10,7 @@ from oplet.kernels.arrays import Thunk, copies
 from oplet.kernels.axes import along, resolve_axis
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.schema.options import PackOptions, UnpackOptions
-from oplet_builtin_ops.operands import ensure_same_quantization
+from oplet_builtin_ops.arithmetic.quantization import ensure_same_quantization
 
 _PACKED = (
     TensorType.FLOAT32, TensorType.UINT8, TensorType.UINT32, TensorType.INT8, TensorType.INT16, TensorType.INT32, TensorType.INT64,

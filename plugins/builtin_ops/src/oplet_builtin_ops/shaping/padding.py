@@ -12,7 +12,7 @@ from oplet.kernels.arrays import Array, Shape, Thunk, copies
 from oplet.kernels.axes import along
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
-from oplet_builtin_ops.operands import ensure_same_quantization
+from oplet_builtin_ops.arithmetic.quantization import ensure_same_quantization
 
 _PADDING_TYPES = (TensorType.INT32, TensorType.INT64, TensorType.INT8, TensorType.INT16, TensorType.BOOL)
 _QUANTIZED = (TensorType.UINT8, TensorType.INT8, TensorType.INT16)

@@ -18,8 +18,8 @@ from oplet.kernels.axes import read_ints, resolve_axes
 from oplet.kernels.operands import ensure_operands, ensure_same_type
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
 from oplet.schema.options import ReducerOptions
+from oplet_builtin_ops.arithmetic.quantization import ensure_same_quantization
 from oplet_builtin_ops.arithmetic.single_precision import takes_halves
-from oplet_builtin_ops.operands import ensure_same_quantization
 
 __all__ = [
     "NUMBERS",

@@ -8,7 +8,6 @@ import numpy as np
 
 from oplet import Node, Tensor, checkpoint
 from oplet.kernels.activations import float_activation_range
-from oplet.kernels.requantization import Requantization, Rounding
 from oplet.records import Row
 from oplet.schema.enums import ActivationFunctionType
 from oplet_compiled_ops.convolution import RESCALING
@@ -17,6 +16,7 @@ from oplet_compiled_ops.library.memory import Array, aligned, padded_rows
 from oplet_compiled_ops.library.rounding import AWAY, CLAMPED, FLOOR, NEAREST, NEAREST_ABOVE
 
 if TYPE_CHECKING:
+    from oplet.kernels.requantization import Requantization, Rounding
     from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer
 
 __all__ = ["Finishing", "float_finishing", "quantized_finishing"]
@@ -128,6 +128,8 @@ def _plain_offsets(layer: QuantizedLayer, kind: np.dtype, largest: float, added:
     """Write what `_scaling` returns into a table's `values` and return the offsets, where bounds for all channels together show that
     all sums are exact; else return None. Most layers of bytes are such.
     """
+    from oplet.kernels.requantization import Rounding  # here, as float layers need none; so below
+
     is_float = layer.rounding is Rounding.FLOAT
     if not is_float and (layer.rounding is not Rounding.DOUBLE or kind.itemsize != 1):
         return None
@@ -155,6 +157,8 @@ def _scaling(requantizer: Requantization, kind: np.dtype, largest: float) -> _Sc
         kind: the type of the outputs.
         largest: the largest sum that is exact.
     """
+    from oplet.kernels.requantization import Rounding
+
     limits, offsets, factors = requantizer.limits, requantizer.offsets, requantizer.factors
     with np.errstate(all="ignore"):  # factors may be infinite
         scaled = limits * np.abs(factors)
@@ -208,6 +212,8 @@ def _scaling(requantizer: Requantization, kind: np.dtype, largest: float) -> _Sc
 
 def _rounding(rounding: Rounding, kind: np.dtype, low: int, zero_point: int) -> int:
     """Return the rounding mode of a layer whose sums are all exact in float64."""
+    from oplet.kernels.requantization import Rounding
+
     if rounding is Rounding.FLOAT:
         return AWAY
     return NEAREST_ABOVE if kind.itemsize == 1 and low >= zero_point else NEAREST

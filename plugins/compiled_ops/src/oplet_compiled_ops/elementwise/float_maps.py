@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from oplet import TensorType
-from oplet_compiled_ops.library.kernels import Kernel, kernel
+from oplet_compiled_ops.library.kernels import kernel
 from oplet_compiled_ops.library.lazy import inlined
 
-__all__ = ["CLAMP", "CLAMP_OVER", "DEQUANTIZE", "HARD_SWISH", "HARD_SWISH_OVER", "QUANTIZE"]
+__all__ = ["CLAMP", "CLAMP_OVER", "HARD_SWISH", "HARD_SWISH_OVER"]
 
 _ZERO, _THREE, _SIX, _SIXTH = np.float32(0), np.float32(3), np.float32(6), np.float32(1 / 6)
 #: The largest float32 below 0.5: adding it before truncation rounds halves away from zero, and, unlike 0.5, does not round
@@ -80,10 +79,3 @@ def _quantize(x, out, scale, zero_point, lowest, highest, limit, beyond):  # typ
 def _dequantize(x, out, scale, zero_point):  # type: ignore[no-untyped-def]
     for i in range(out.size):
         out[i] = (np.float32(x[i]) - zero_point) * scale
-
-
-_CODES = {TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2"}
-#: By the type of the output.
-QUANTIZE = {type: Kernel(_quantize, f"void(f4[::1], {code}[::1], f4, i8, f4, f4, f4, f4)") for type, code in _CODES.items()}
-#: By the type of the input.
-DEQUANTIZE = {type: Kernel(_dequantize, f"void({code}[::1], f4[::1], f4, f4)") for type, code in _CODES.items()}

@@ -1,27 +1,22 @@
-"""Binary operations of float32, such as ADD, PRELU and MAXIMUM, with a broadcast second operand and fused clamp, in one pass."""
+"""Binary operations of float32, such as ADD, PRELU and MAXIMUM, with a broadcast second operand and fused clamp, in one pass.
+
+Their kernels are declared in `flat`, where their arguments are written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from oplet import Tensor
-from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition
-from oplet_compiled_ops.library.kernels import Kernel, family
+from oplet_compiled_ops.library.kernels import built_with
 from oplet_compiled_ops.library.lazy import inlined
-from oplet_compiled_ops.library.memory import Array, flat
-from oplet_compiled_ops.overriding import Thunk
-from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut_pair
-from oplet_compiled_ops.threads.team import Step, thunk
 
-__all__ = ["bind_float_pair", "float_pair_kernel"]
+__all__ = ["float_pair_kernel"]
 
 _ZERO = np.float32(0)
-#: Shorter rows are repeated into longer ones, so that the overhead of a loop over a row is small.
-_LONG = 512
 
 _value_of: Callable[..., Any] = inlined(inline="always", error_model="numpy", boundscheck=False)
 _inlined: Callable[..., Any] = inlined(inline="never", error_model="numpy", boundscheck=False, nogil=True)
@@ -61,9 +56,9 @@ def _value(op, x, y, low, high):  # type: ignore[no-untyped-def]
     return y if y < x else x
 
 
-@family(lambda: product(range(12), (False, True)))
-def float_pair_kernel(op: int, per_row: bool) -> Kernel:
-    """Build the kernel of an operation whose smaller operand has one number per row of the larger one, or a row of numbers."""
+@built_with(lambda: product(range(12), (False, True)))
+def float_pair_kernel(op: int, per_row: bool) -> Callable[..., None]:
+    """Return the function of an operation whose smaller operand has one number per row of the larger one, or a row of numbers."""
 
     # In-place loops have one array less, as loops over two arrays of the same memory would not be vectorized.
 
@@ -116,38 +111,4 @@ def float_pair_kernel(op: int, per_row: bool) -> Kernel:
                 else:
                     line(x[at], other, out[at], low, high)
 
-    return Kernel(of_numbers if per_row else of_rows, "void(f4[::1], f4[::1], f4[::1], f4[::1], i8, i8, i8, i8, f4, f4)")
-
-
-def bind_float_pair(
-    op: int,
-    x: Tensor,
-    y: Array,
-    output: Tensor,
-    how: Repetition,
-    low: float,
-    high: float,
-    threads: int,
-    before: Sequence[Step] = (),
-) -> Thunk:
-    """Return a function that computes a binary operation on float32 operands and clamps the results.
-
-    Args:
-        op: one of the constants of `elementwise`.
-        x: the operand of the output's shape; the output may be in its memory.
-        y: the operand that repeats.
-        output: the output.
-        how: how `y` repeats over `x`.
-        low: the lower bound of the clamp, which sums, differences, products and quotients have.
-        high: the upper bound of the clamp.
-        threads: the threads that share the work.
-        before: steps to run first, which write operands.
-    """
-    large, small, result = flat(x.data), flat(y), flat(output.data)
-    parts = []
-    for part, whole, some in cut_pair(how, threads, WORTH_VALUES):
-        copies = 0 if part.per_row or part.rows == 1 or part.columns >= _LONG else min(part.rows, -(-_LONG // part.columns))
-        scratch = np.empty(copies * part.columns, np.float32)
-        arrays = large[slice(*whole)], small[slice(*some)], result[slice(*whole)], scratch
-        parts.append((*arrays, part.blocks, part.rows, part.columns, part.advance, low, high))
-    return thunk([*before, Step(float_pair_kernel(op, how.per_row), parts)], threads, x.data, *arrays)
+    return of_numbers if per_row else of_rows

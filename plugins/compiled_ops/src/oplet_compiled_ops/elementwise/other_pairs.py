@@ -5,8 +5,7 @@ from __future__ import annotations
 from oplet import Context, Node, NodeLimits, Registration, TensorType
 from oplet.kernels.activations import float_activation_range
 from oplet.schema.enums import ActivationFunctionType
-from oplet_compiled_ops.elementwise.flat import pair_of
-from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
+from oplet_compiled_ops.elementwise.flat import bind_float_pair, float_pair_kernel, pair_of
 from oplet_compiled_ops.elementwise.plain.plain_pairs import SIGNED, plan_integers
 from oplet_compiled_ops.overriding import Bind, override
 from oplet_compiled_ops.threads.team import ready

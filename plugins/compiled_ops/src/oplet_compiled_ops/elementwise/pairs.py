@@ -11,6 +11,13 @@ from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet.kernels.activations import float_activation_range
 from oplet.kernels.shapes import offer_in_place
 from oplet.schema.enums import ActivationFunctionType
+from oplet_compiled_ops.elementwise.flat import (
+    bind_float_pair,
+    bind_quantized_pair,
+    float_pair_kernel,
+    pair_of,
+    quantized_pair_kernel,
+)
 from oplet_compiled_ops.elementwise.plain.broadcasting import operands
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.team import Step, ready
@@ -48,8 +55,6 @@ def pair_registration(
         found: Operands | None = operands(node)
         steps: Callable[[], Sequence[Step]] = tuple
         if found is None:
-            from oplet_compiled_ops.elementwise.flat import pair_of
-
             found, steps = pair_of(context, node)
         large, small, how, exchanged = found
         if node.inputs[0].type != TensorType.FLOAT32:
@@ -57,8 +62,6 @@ def pair_registration(
         activation = node.prepared
         if not isinstance(activation, ActivationFunctionType):
             decline("its numbers are of a kind that it does not compute with.")
-        from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
-
         low, high = (float(bound) for bound in float_activation_range(activation))
         chosen, other = (exchanged_op, op) if exchanged else (op, exchanged_op)
         ready(*(float_pair_kernel(each, how.per_row) for each in {chosen, other}))
@@ -82,9 +85,8 @@ def plan_sum(subtracts: bool) -> PlanQuantized:
     """Return a function that plans nodes of ADD, or of SUB if `subtracts`, of quantized numbers."""
 
     def plan(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
-        from oplet_builtin_ops.elementwise.pair_scaling import SumScaling
+        from oplet_builtin_ops.elementwise.binary_arithmetic import SumScaling
         from oplet_compiled_ops.elementwise.fixed_point import scaling
-        from oplet_compiled_ops.elementwise.quantized_pairs import bind_quantized_pair, quantized_pair_kernel
 
         general = node.prepared
         # The left shift may overflow int32, and wraps around in the format's arithmetic, which the compiled loop does not imitate.
@@ -109,9 +111,8 @@ def plan_sum(subtracts: bool) -> PlanQuantized:
 
 def plan_product(context: Context, node: Node, found: Operands, before: Callable[[], Sequence[Step]]) -> Bind:
     """Plan a quantized MUL node, given its operands; `before` returns steps that run first and expand operands."""
-    from oplet_builtin_ops.elementwise.pair_scaling import ProductScaling
+    from oplet_builtin_ops.elementwise.binary_arithmetic import ProductScaling
     from oplet_compiled_ops.elementwise.fixed_point import scaling
-    from oplet_compiled_ops.elementwise.quantized_pairs import bind_quantized_pair, quantized_pair_kernel
 
     large, small, how, exchanged = found
     first, second = (tensor.zero_point for tensor in (node.inputs[::-1] if exchanged else node.inputs))

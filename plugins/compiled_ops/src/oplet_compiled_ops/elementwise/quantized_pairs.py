@@ -1,25 +1,15 @@
-"""ADD, SUB and MUL of quantized operands with a broadcast second operand, in one pass."""
+"""ADD, SUB and MUL of quantized operands with a broadcast second operand, in one pass; their kernels are declared in `flat`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from oplet import Tensor, TensorType
 from oplet_compiled_ops.elementwise.fixed_point import scaled
-from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition
-from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.library.lazy import inlined
-from oplet_compiled_ops.library.memory import Array, flat
-from oplet_compiled_ops.overriding import Thunk
-from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut_pair
-from oplet_compiled_ops.threads.team import Step, thunk
 
-__all__ = ["bind_quantized_pair", "quantized_pair_kernel"]
-
-_LONG = 512
 _inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False, nogil=True)
 
 
@@ -99,56 +89,3 @@ def _per_column(product, x, y, out, scratch, constants, blocks, rows, columns, a
                 _product_row(x[at], other, out[at], constants)
             else:
                 _sum_row(x[at], other, out[at], constants)
-
-
-_CODES = {TensorType.INT8: "i1", TensorType.UINT8: "u1", TensorType.INT16: "i2"}
-
-
-def _kernels(function: Callable[..., Any]) -> dict[TensorType, Kernel]:
-    arrays = {type: ", ".join([f"{code}[::1]"] * 4) for type, code in _CODES.items()}
-    return {type: Kernel(function, f"void(b1, {text}, i8[::1], i8, i8, i8, i8)") for type, text in arrays.items()}
-
-
-_PER_ROW, _PER_COLUMN = _kernels(_per_row), _kernels(_per_column)
-
-
-def quantized_pair_kernel(how: Repetition, type: TensorType) -> Kernel:
-    """Return the kernel for sums and products of quantized numbers, for a broadcasting pattern and the type of operands and
-    output.
-    """
-    return (_PER_ROW if how.per_row else _PER_COLUMN)[type]
-
-
-def bind_quantized_pair(
-    product: bool,
-    x: Tensor,
-    y: Array,
-    output: Tensor,
-    how: Repetition,
-    constants: Sequence[int],
-    threads: int,
-    before: Sequence[Step],
-) -> Thunk:
-    """Return a function that computes quantized ADD or SUB, or MUL if `product`.
-
-    Args:
-        product: whether it is MUL.
-        x: the operand of the output's shape.
-        y: the operand that repeats.
-        output: the output.
-        how: how `y` repeats over `x`.
-        constants: of a product the zero points of `x` and `y`, the numbers that `fixed_point.scaling` returns for it, the output's zero
-            point, and its lowest and highest value. Of a sum, for `x` and for `y` the zero point, the numbers of `scaling`, and 0, or -1
-            for the one that is subtracted; then for the sum what a product has from its scaling on.
-        threads: the threads that share the work.
-        before: steps to run first, which expand operands.
-    """
-    large, small, result, numbers = flat(x.data), flat(y), flat(output.data), np.array(constants, np.int64)
-    parts = []
-    for part, whole, some in cut_pair(how, threads, WORTH_VALUES // 2):
-        short = not part.per_row and part.rows > 1 and part.columns < _LONG
-        copies = min(part.rows, -(-_LONG // part.columns)) if short else 0
-        scratch = np.empty(copies * part.columns, output.dtype)
-        arrays = large[slice(*whole)], small[slice(*some)], result[slice(*whole)], scratch, numbers
-        parts.append((product, *arrays, part.blocks, part.rows, part.columns, part.advance))
-    return thunk([*before, Step(quantized_pair_kernel(how, output.type), parts)], threads)

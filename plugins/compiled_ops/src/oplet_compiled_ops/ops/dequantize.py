@@ -6,9 +6,15 @@ import numpy as np
 
 from oplet import Context, Node, NodeLimits, decline
 from oplet_builtin_ops.ops.dequantize import REGISTRATION as BUILTIN
+from oplet_compiled_ops.elementwise import CODES
 from oplet_compiled_ops.elementwise.flat import plan_flat
-from oplet_compiled_ops.elementwise.float_maps import DEQUANTIZE
+from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.overriding import Bind, override
+
+#: By the type of the input.
+DEQUANTIZE = {
+    type: Kernel("elementwise.float_maps:_dequantize", f"void({code}[::1], f4[::1], f4, f4)") for type, code in CODES.items()
+}
 
 
 def plan(context: Context, node: Node) -> Bind:

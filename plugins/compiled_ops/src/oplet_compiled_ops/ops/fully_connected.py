@@ -11,8 +11,8 @@ from oplet.kernels.activations import CLAMPS
 from oplet.kernels.windows import Axis, Windows2D
 from oplet.schema.enums import FullyConnectedOptionsWeightsFormat
 from oplet.schema.options import FullyConnectedOptions
-from oplet_builtin_ops.layers.checked_rows import check_rows
 from oplet_builtin_ops.ops.fully_connected import REGISTRATION as BUILTIN
+from oplet_builtin_ops.ops.fully_connected import check_rows
 from oplet_compiled_ops.convolution.output_stage import float_finishing
 from oplet_compiled_ops.convolution.products import plan_quantized_tiles, plan_tiles
 from oplet_compiled_ops.overriding import Bind, override

@@ -10,7 +10,7 @@ from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.schema.options import LeakyReluOptions
 from oplet_builtin_ops.ops.leaky_relu import REGISTRATION as BUILTIN
 from oplet_compiled_ops.elementwise import PRELU
-from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
+from oplet_compiled_ops.elementwise.flat import bind_float_pair, float_pair_kernel
 from oplet_compiled_ops.elementwise.maps.tables import TABLED, plan_table
 from oplet_compiled_ops.elementwise.plain.broadcasting import repetition
 from oplet_compiled_ops.overriding import Bind, override

@@ -7,9 +7,14 @@ import numpy as np
 from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet_builtin_ops.ops.log_softmax import REGISTRATION as BUILTIN
 from oplet_compiled_ops.elementwise.flat import plan_flat
+from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.overriding import Bind, override
-from oplet_compiled_ops.softmax import LOG_SOFTMAX, LOG_SOFTMAX_8, LONGEST_ROW
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES
+
+LOG_SOFTMAX = Kernel("softmax.exponentials:LOG_SOFTMAX", "void(f4[::1], f4[::1], i8)")
+LOG_SOFTMAX_8 = Kernel("softmax.quantized_softmax:LOG_SOFTMAX_8", "void(u1[::1], u1[::1], i8, i8[::1], i8[::1], i8)")
+#: The longest row of integers whose sums surely are within 32 bits.
+_LONGEST_ROW = 8191
 
 
 def plan(context: Context, node: Node) -> Bind:
@@ -22,7 +27,7 @@ def plan(context: Context, node: Node) -> Bind:
     from oplet_builtin_ops.arithmetic.quantized_softmax import LogSoftmax8  # here, as those of floats need no tables
 
     tables = node.prepared
-    if columns > LONGEST_ROW or not isinstance(tables, LogSoftmax8):
+    if columns > _LONGEST_ROW or not isinstance(tables, LogSoftmax8):
         decline("its rows are too long, or its numbers of another kind.")
     constants = (
         columns,

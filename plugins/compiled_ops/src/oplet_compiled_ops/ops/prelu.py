@@ -11,7 +11,7 @@ from oplet.kernels.fixed_point import quantize_multiplier, quantized_range
 from oplet_builtin_ops.ops.prelu import REGISTRATION as BUILTIN
 from oplet_compiled_ops.elementwise import PRELU
 from oplet_compiled_ops.elementwise.fixed_point import scaling
-from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
+from oplet_compiled_ops.elementwise.flat import bind_float_pair, float_pair_kernel
 from oplet_compiled_ops.elementwise.plain.broadcasting import Repetition, repetition
 from oplet_compiled_ops.elementwise.plain.plain_pairs import arguments
 from oplet_compiled_ops.elementwise.plain.slopes import QUANTIZED_PRELU

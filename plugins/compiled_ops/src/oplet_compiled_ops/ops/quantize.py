@@ -8,12 +8,18 @@ from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.fixed_point import quantized_range
 from oplet_builtin_ops.arithmetic.quantization import wraps_large_values
 from oplet_builtin_ops.ops.quantize import REGISTRATION as BUILTIN
+from oplet_compiled_ops.elementwise import CODES
 from oplet_compiled_ops.elementwise.flat import plan_flat
-from oplet_compiled_ops.elementwise.float_maps import QUANTIZE
 from oplet_compiled_ops.elementwise.maps.tables import TABLED, plan_table
+from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.overriding import Bind, override
 
 _SMALLEST, _INT32 = np.finfo(np.float32).smallest_normal, np.float32(2.0**31)
+#: By the type of the output.
+QUANTIZE = {
+    type: Kernel("elementwise.float_maps:_quantize", f"void(f4[::1], {code}[::1], f4, i8, f4, f4, f4, f4)")
+    for type, code in CODES.items()
+}
 
 
 def plan(context: Context, node: Node) -> Bind:

@@ -8,7 +8,7 @@ from oplet import Context, Node, NodeLimits, TensorType, decline
 from oplet.kernels.shapes import offer_in_place
 from oplet_builtin_ops.ops.squared_difference import REGISTRATION as BUILTIN
 from oplet_compiled_ops.elementwise import SQUARED_DIFFERENCE
-from oplet_compiled_ops.elementwise.float_pairs import bind_float_pair, float_pair_kernel
+from oplet_compiled_ops.elementwise.flat import bind_float_pair, float_pair_kernel
 from oplet_compiled_ops.elementwise.plain.broadcasting import operands
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.team import ready

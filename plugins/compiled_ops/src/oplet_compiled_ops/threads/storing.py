@@ -222,7 +222,7 @@ class _Storing:
             raise _NotStored("an address is unknown")
         positions, numbers = positions[inside], numbers[inside]
         moves, kinds = np.zeros(len(self._regions), np.int64), np.zeros(len(self._regions), np.int8)
-        for number in np.unique(numbers).tolist():
+        for number in sorted(set(numbers.tolist())):
             region = self._regions[number]
             moves[number] = self._offset_in(region) - region.start
             kinds[number] = _KINDS.index(region.kind)

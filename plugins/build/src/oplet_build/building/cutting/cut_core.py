@@ -50,7 +50,7 @@ _LEFT_OUT = frozenset(
         "oplet.model.save.writing",
         "oplet.runtime.delegation.delegation",
         "oplet.runtime.delegation.load",
-        "oplet.runtime.memory.stored.stored_plan",
+        "oplet.runtime.memory.stored_plan",
         "oplet.versions.runtime_version",
     )
 )

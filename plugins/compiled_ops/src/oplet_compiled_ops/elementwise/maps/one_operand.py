@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from oplet import Context, Node, NodeLimits, Registration, TensorType, decline
 from oplet_compiled_ops.elementwise.flat import plan_flat
-from oplet_compiled_ops.elementwise.maps.tables import plan_table
 from oplet_compiled_ops.library.kernels import Kernel
 from oplet_compiled_ops.overriding import Bind, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES
@@ -38,6 +37,8 @@ def map_registration(
     def plan(context: Context, node: Node) -> Bind:
         source, output = node.inputs[0], node.outputs[0]
         if source.type in tabled and node.prepared is not None:
+            from oplet_compiled_ops.elementwise.maps.tables import plan_table  # here, as floats have none
+
             return plan_table(context, node, positive)
         kernel = kernels.get(source.type)
         if kernel is None or not source.size or (most and source.size > most):

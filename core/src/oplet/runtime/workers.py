@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from oplet.ops.ensure import Meter, current_meter, swap_meter
 from oplet.ops.node import Thunk
-from oplet.runtime.threads.blas import apply_numpy_settings
+from oplet.runtime.blas import apply_numpy_settings
 
 if TYPE_CHECKING:
     from queue import SimpleQueue

@@ -20,9 +20,7 @@ from oplet.ops.tensor import Allocation, Tensor, numpy_dtype
 from oplet.plugins.selection import Preference
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.runtime.memory.arrays import aligned_bytes
-from oplet.runtime.memory.remembered import MOST_BYTES as MOST_LEFT
-from oplet.runtime.memory.remembered import Left, is_plain, leave, may_leave, take
-from oplet.runtime.memory.stored.plan_files import (
+from oplet.runtime.memory.plan_files import (
     MOST_BYTES,
     PlanFile,
     PlanName,
@@ -34,6 +32,8 @@ from oplet.runtime.memory.stored.plan_files import (
     note_opened,
     settings_of,
 )
+from oplet.runtime.memory.remembered import MOST_BYTES as MOST_LEFT
+from oplet.runtime.memory.remembered import Left, is_plain, leave, may_leave, take
 from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import TensorType
 
