@@ -75,9 +75,10 @@ def _lay_out(windows: Windows2D, item: int) -> Layout:
     h, w, channels = windows.height, windows.width, windows.channels
     batch, rows, columns, _ = windows.padded_shape
     row = columns * channels
-    images, y, x = (np.arange(count, dtype=np.int64) for count in (batch, h.out, w.out))
-    lines = (images[:, None] * rows + y * h.stride) * (row * item)
-    starts = (lines[:, :, None] + x * (w.stride * channels * item)).reshape(-1)
+    lines = np.arange(h.out, dtype=np.int64) * (h.stride * row * item)
+    if batch > 1:
+        lines = np.add.outer(np.arange(batch, dtype=np.int64) * (rows * row * item), lines)
+    starts = np.add.outer(lines, np.arange(w.out, dtype=np.int64) * (w.stride * channels * item)).reshape(-1)
     down = np.arange(h.filter, dtype=np.int64) * (h.dilation * row * item)
     if w.dilation == 1:
         if h.filter > 1 and w.filter == columns and h.dilation == 1:
