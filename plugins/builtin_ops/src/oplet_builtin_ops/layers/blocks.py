@@ -58,10 +58,10 @@ def follow_xnnpack(weights: Tensor) -> bool:
     return bool(scales.size and scales.min() >= np.finfo(np.float32).tiny and (halves == scales).all())
 
 
-def block_scales(weights: Tensor) -> Array:
-    """Return the scales used in the computation, float32, shape (rows of weights, blocks); bfloat16 precision as in XNNPACK."""
+def block_scales(weights: Tensor, rounded: bool) -> Array:
+    """Return the scales used in the computation, float32, shape (rows of weights, blocks); `rounded` to bfloat16 where they follow XNNPACK."""
     scales = np.ascontiguousarray(given_scales(weights), np.float32)
-    return _as_bfloat16(scales) if follow_xnnpack(weights) else scales
+    return _as_bfloat16(scales) if rounded else scales
 
 
 def _as_bfloat16(values: Array) -> Array:
