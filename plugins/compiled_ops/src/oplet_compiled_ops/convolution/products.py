@@ -42,6 +42,8 @@ _WORTH_COPYING = 8_000
 _FEW = 64
 #: The most windows, and the most taps, of a layout that is cached.
 _KEPT = 1 << 14
+#: The values from which on a kernel rearranges them faster than numpy.
+_MANY = 1 << 15
 #: Bytes of weights that are rearranged at a time.
 _AT_ONCE = 1 << 24
 
@@ -150,7 +152,11 @@ def _fill(panels: Array, matrix: Array, runs: int, length: int) -> Array:
             whole[:, :, :length] = given
         full, rest = divmod(len(whole), width)
         if full:
-            some[:full] = whole[: full * width].reshape(full, width, runs, steps, group).transpose(0, 2, 3, 1, 4)
+            turned = whole[: full * width].reshape(full, width, runs, steps, group).transpose(0, 2, 3, 1, 4)
+            if turned.size >= _MANY and (arguments := copy_arguments(some[:full], turned)) is not None:
+                COPY.compiled()(*arguments)
+            else:
+                some[:full] = turned
         if rest:
             some[full] = 0
             some[full, :, :, :rest] = whole[full * width :].reshape(rest, runs, steps, group).transpose(1, 2, 0, 3)
