@@ -54,8 +54,9 @@ def follow_xnnpack(weights: Tensor) -> bool:
     if weights.type != TensorType.INT4 or size % _UNIT or weights.shape[-1] % size:
         return False
     scales = given_scales(weights)
-    halves = scales.astype(np.float16)
-    return bool(scales.size and scales.min() >= np.finfo(np.float32).tiny and (halves == scales).all())
+    if scales.size and scales.min() >= 2.0**-14 and scales.max() < 2.0**16:  # halves have 13 bits less there
+        return not np.bitwise_or.reduce(scales.view(np.uint32), axis=None) & 0x1FFF
+    return bool(scales.size and scales.min() >= np.finfo(np.float32).tiny and (scales.astype(np.float16) == scales).all())
 
 
 def block_scales(weights: Tensor, rounded: bool) -> Array:
@@ -82,5 +83,4 @@ def from_blocks(values: Array, scales: Array, size: int) -> Array:
     depth = values.shape[-1]
     if depth % size:
         return np.asarray(values * scales.repeat(size, 1)[:, :depth].reshape(values.shape), np.float32)
-    blocks = values.reshape(-1, size) * scales.reshape(-1, 1)
-    return np.asarray(blocks, np.float32).reshape(values.shape)
+    return np.asarray(values.reshape(-1, size) * scales.reshape(-1, 1), np.float32).reshape(values.shape)

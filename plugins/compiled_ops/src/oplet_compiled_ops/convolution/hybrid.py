@@ -142,9 +142,7 @@ def _scaled_panels(layer: HybridLayer, layout: Layout, vectors: int, packed: boo
         pairs = aligned((count, runs, -(-steps // 2), width, group), np.uint8)
         halves = panels.view(np.uint8)
         np.bitwise_and(halves[:, :, ::2], 15, out=pairs)
-        later = halves[:, :, 1::2]
-        later <<= 4
-        pairs[:, :, : steps // 2] |= later
+        pairs[:, :, : steps // 2] |= halves[:, :, 1::2] << 4
         panels = pairs
     table = aligned((3, padded_rows(channels, width)), np.float32)
     table[0, :channels] = layer.scales

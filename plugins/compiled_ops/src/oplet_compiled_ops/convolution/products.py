@@ -77,10 +77,9 @@ def _lay_out(windows: Windows2D, item: int) -> Layout:
     h, w, channels = windows.height, windows.width, windows.channels
     batch, rows, columns, _ = windows.padded_shape
     row = columns * channels
-    lines = np.arange(h.out, dtype=np.int64) * (h.stride * row * item)
-    if batch > 1:
-        lines = np.add.outer(np.arange(batch, dtype=np.int64) * (rows * row * item), lines)
-    starts = np.add.outer(lines, np.arange(w.out, dtype=np.int64) * (w.stride * channels * item)).reshape(-1)
+    images, y, x = (np.arange(count, dtype=np.int64) for count in (batch, h.out, w.out))
+    lines = np.add.outer(images * (rows * row * item), y * (h.stride * row * item))
+    starts = np.add.outer(lines, x * (w.stride * channels * item)).reshape(-1)
     down = np.arange(h.filter, dtype=np.int64) * (h.dilation * row * item)
     if w.dilation == 1:
         if h.filter > 1 and w.filter == columns and h.dilation == 1:
@@ -122,10 +121,8 @@ def panels_of(matrix: Array, layout: Layout, vectors: int, integer: bool) -> Arr
         vectors: the vectors of 16 filters of a panel.
         integer: whether a step is four bytes of int8, as byte dot products take them; otherwise it is one float32.
     """
-    filters = len(matrix)
-    width = vectors * LANES
-    count = -(-filters // width)
-    group = 4 if integer else 1
+    width, group = vectors * LANES, 4 if integer else 1
+    count = -(-len(matrix) // width)
     steps = -(-layout.length // group)
     kind = np.dtype(np.int8 if integer else np.float32)
     panels = aligned((count, layout.runs, steps, width, group), kind, zeroed=False)
@@ -241,11 +238,11 @@ def plan_tiles(
         steps = []
         if scratch is not None:
             target = scratch.data[:size].reshape(batch, height, width * channels)
-            maps = values.view(np.uint8) if integer else values
-            maps = maps.reshape(batch, windows.height.size, windows.width.size * channels)
+            maps = (values.view(np.uint8) if integer else values).reshape(
+                batch, windows.height.size, windows.width.size * channels
+            )
             where = windows.height.before, windows.width.before * channels
-            flipped = (int(pad) & 0xFF) ^ flip
-            rest = (*where, flipped, flip) if integer else (*where, float(pad))
+            rest = (*where, (int(pad) & 0xFF) ^ flip, flip) if integer else (*where, float(pad))
             steps.append(Step(fill, each(strips, lambda strip, _: (maps, target, *strip, *rest))))
             values = target
         result = output.data
