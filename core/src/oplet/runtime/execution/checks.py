@@ -117,8 +117,8 @@ def check_inputs(node: Node, memory: MemoryAccount) -> None:
         memory.charge(count * _OPERAND)
     registration = node.registration
     for position, tensor in enumerate(node.inputs):
-        if tensor is None or (tensor.sparsity is None and (tensor.allocation is _CONSTANT or tensor.is_computed)):
-            continue  # what was folded was checked then
+        if tensor is None or (tensor.allocation is _CONSTANT and tensor.sparsity is None):
+            continue
         memory.check_tensor(tensor)
         if tensor.sparsity is not None and registration is not None and position not in registration.sparse:
             ensure(
