@@ -66,7 +66,7 @@ def settings_of(manager: PluginManager, prefer: Preference) -> str | None:
         return None
     plugins = [(i.name, i.distribution, i.version, i.module, i.state == "blocked") for i in manager.outline()]
     # PYTHONPATH may put another package before an installed one of its name and version, one that is not a kernel's too.
-    variables = [(name, os.environ[name]) for name in sorted(os.environ) if name.startswith("OPLET_") or name == "PYTHONPATH"]
+    variables = sorted(item for item in os.environ.items() if item[0].startswith("OPLET_") or item[0] == "PYTHONPATH")
     python = sys.version, sys.implementation.cache_tag, sys.prefix, sys.byteorder, sys.flags.optimize
     # Also where archives date all files alike, no other version reads what this one has written.
     version = sys.modules[_package(__name__)].__version__
