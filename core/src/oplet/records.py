@@ -134,8 +134,8 @@ if not TYPE_CHECKING:
         _field_defaults: ClassVar = {}
 
         def __new__(cls, *values, **named):
-            fields = cls._fields
-            if named or len(values) != len(fields):
+            if named or len(values) != len(cls._fields):
+                fields = cls._fields
                 given = {**cls._field_defaults, **dict(zip(fields, values)), **named}
                 if len(values) > len(fields) or given.keys() != {*fields} or not named.keys().isdisjoint(fields[: len(values)]):
                     raise TypeError(f"{cls.__name__} takes each of {', '.join(fields)} once{_unknown(named, fields)}.")

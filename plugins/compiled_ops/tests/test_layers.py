@@ -286,15 +286,17 @@ def test_a_row_of_a_layer_has_the_same_bits_however_many_rows_there_are(units: i
         np.testing.assert_array_equal(found, whole[:count])
 
 
+@pytest.mark.parametrize("many", [1, 1 << 15])
 @pytest.mark.parametrize("integer", [False, True])
 @pytest.mark.parametrize("vectors", [1, 2, 4])
 @pytest.mark.parametrize(
     ("filters", "runs", "length"), [(1, 1, 1), (64, 1, 32), (70, 3, 9), (33, 2, 12), (200, 1, 640), (4096, 1, 64)]
 )
 def test_panels_have_each_weight_in_its_place_and_zeros_around(
-    integer: bool, vectors: int, filters: int, runs: int, length: int, monkeypatch: pytest.MonkeyPatch
+    many: int, integer: bool, vectors: int, filters: int, runs: int, length: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(products, "_AT_ONCE", 1 << 16)
+    monkeypatch.setattr(products, "_MANY", many)
     matrix = np.random.default_rng(filters).integers(-128, 128, (filters, runs * length)).astype(np.int8)
     layout = products.Layout(runs, length, np.zeros(runs, np.int64), np.zeros(1, np.int64))
     panels = products.panels_of(matrix if integer else matrix.astype(np.float32), layout, vectors, integer)

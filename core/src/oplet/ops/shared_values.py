@@ -85,11 +85,12 @@ def address_of(array: Any) -> int:
 
     `__array_interface__` would create a dictionary for each array, and opening a model needs the addresses of all its arrays.
     """
-    if _is_known and (array.__class__ is np.ndarray or isinstance(array, np.ndarray)):
-        return c_size_t.from_address(id(array) + _HEAD).value
+    if _is_known and (array.__class__ is _ARRAY or isinstance(array, _ARRAY)):
+        return _word_at(id(array) + _HEAD).value
     return _told_address(array)
 
 
+_ARRAY, _word_at = np.ndarray, c_size_t.from_address
 #: The bytes of an object before what its type adds: of an array first of all the address of its data, in numpy's C interface.
 _HEAD: Final = object.__basicsize__
 
@@ -162,12 +163,13 @@ class SharedValues:
         """
         own = weakref.ref(value)
         with _lock:
-            found: Kept | None = self._held.setdefault(key, own)()
+            all_held = self._held
+            found: Kept | None = all_held.setdefault(key, own)()
             if found is None:
-                self._held[key], found = own, value
-            if len(self._held) > self._most:
+                all_held[key], found = own, value
+            if len(all_held) > self._most:
                 # Of a copy: a destructor that Python's collector runs meanwhile may keep a value.
-                self._held = {key: held for key, held in self._held.copy().items() if held() is not None}
+                self._held = {key: held for key, held in all_held.copy().items() if held() is not None}
                 self._most = 2 * len(self._held) + _SWEPT
         return found
 
@@ -212,7 +214,7 @@ class NodeValues:
             sources: the constants from which it is made.
             make: makes it. Its arrays become read-only.
         """
-        whole = None if node is None else (self._subgraph, node), kernel, key, tuple(map(id, sources))
+        whole = None if node is None else (self._subgraph, node), kernel, key, *map(id, sources)
         found = self.shared.get(whole)
         if found is None or not found.is_of(sources):
             found = self.shared.keep(whole, Derived(sources, _frozen(make())))
@@ -221,13 +223,12 @@ class NodeValues:
 
 def _frozen(value: Any) -> Any:
     """Make the value's arrays read-only, those in tuples, lists and dictionaries too; return the value."""
-    if value.__class__ is Computed:  # its array is read-only already
-        return value
     if isinstance(value, np.ndarray):
         value.setflags(write=False)
     elif isinstance(value, (tuple, list)):
         for part in value:
-            _frozen(part)
+            if part.__class__ is not Computed:  # whose array is read-only already
+                _frozen(part)
     elif isinstance(value, dict):
         for part in value.values():
             _frozen(part)

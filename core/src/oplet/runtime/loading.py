@@ -350,15 +350,16 @@ def _read_constant(
 
 def unpack(raw: NDArray[np.uint8], type: TensorType, count: int) -> Array:
     """Unpack int4, uint4 or int2 values into one byte each, int8 or uint8; the low bits of a byte come first."""
-    bits = PACKED_BITS[type]
-    per_byte = 8 // bits
-    out = np.empty((raw.size, per_byte), np.uint8)
-    for position in range(per_byte):
-        np.left_shift(raw, 8 - bits * (position + 1), out=out[:, position])
-    values = out.reshape(-1)[:count]
-    if type is TensorType.UINT4:
-        return values >> (8 - bits)
-    return values.view(np.int8) >> (8 - bits)
+    spare, per_byte = 8 - PACKED_BITS[type], 8 // PACKED_BITS[type]
+    words = raw.astype(f"<u{per_byte}")  # of as many bytes as there are values; each gets its value in its highest bits
+    words <<= spare
+    spread = words.copy()
+    for _ in range(1, per_byte):
+        words <<= spare
+        spread |= words
+    values: Array = spread.view(np.uint8 if type is TensorType.UINT4 else np.int8)[:count]
+    values >>= spare
+    return values
 
 
 def load_nodes(model: Model, subgraph: tables.SubGraph, tensors: Sequence[Tensor]) -> list[Node]:

@@ -343,18 +343,18 @@ class Subgraph:
 
     def find_last_uses(self) -> None:
         """Compute `last_use`, the position in the execution plan of the last node that reads each tensor, and `read_again`."""
-        end = len(self.execution_plan)
-        self.last_use, self.read_again = {}, set()
+        end, nodes = len(self.execution_plan), self.nodes
+        self.last_use, self.read_again = last_use, read_again = {}, set()
         for position, index in enumerate(self.execution_plan):
-            node = self.nodes[index]
-            for reader in (node, *node.absorbed):
-                for tensor in reader.inputs:
-                    if tensor is not None:
-                        if tensor.index in self.last_use:
-                            self.read_again.add(tensor.index)
-                        self.last_use[tensor.index] = position
+            node = nodes[index]
+            for tensor in chain(node.inputs, *[other.inputs for other in node.absorbed]) if node.absorbed else node.inputs:
+                if tensor is not None:
+                    number = tensor.index
+                    if number in last_use:
+                        read_again.add(number)
+                    last_use[number] = position
         for index in self.read:
-            self.last_use[index] = end
+            last_use[index] = end
 
     def reset_variables(self) -> None:
         """Set variables, and persistent temporaries with `is_variable`, to 0 (int8 ones to their zero point, as in LiteRT)."""

@@ -102,8 +102,8 @@ def _verify_level(level: DimensionMetadata, depth: int, parents: int, extent: in
         raise ModelError(
             f"{broken} the segments of level {depth} must run upwards from 0 to its {len(indices)} indices; they are {_short(segments)}."
         )
-    outside = indices[(indices < 0) | (indices >= extent)]
-    if outside.size:
+    if len(indices) and not 0 <= np.minimum.reduce(indices) <= np.maximum.reduce(indices) < extent:
+        outside = indices[(indices < 0) | (indices >= extent)]
         raise ModelError(f"{broken} level {depth} has the index {_short(outside)}, outside its dimension of {extent}.")
     return len(indices)
 

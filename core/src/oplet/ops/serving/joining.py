@@ -5,7 +5,9 @@ A *step*, or thunk, is the function without arguments that runs a node; a *joine
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
+from itertools import chain
 from typing import Any, Protocol
 
 from oplet.ops.node import Node, Thunk
@@ -83,7 +85,7 @@ class Absorption:
 
 
 def absorb(
-    nodes: Sequence[Node], read: Iterable[Tensor], apart: Container[int], restarts: Callable[[], bool], *, alone: bool
+    nodes: Sequence[Node], read: Sequence[Tensor], apart: Container[int], restarts: Callable[[], bool], *, alone: bool
 ) -> list[Node]:
     """Fuse into nodes those producers that only they read, as their kernels ask (`Registration.fuses`).
 
@@ -107,12 +109,12 @@ def absorb(
     ]
     if not wanting:
         return []
-    makers = {node.outputs[0]: node for node in nodes if _is_plain(node)}
-    readers: dict[Tensor, int] = dict.fromkeys(read, 2)
-    for node in nodes:
-        for tensor in node.inputs:
-            if tensor is not None:
-                readers[tensor] = readers.get(tensor, 0) + 1
+    makers = {
+        node.outputs[0]: node
+        for node in nodes
+        if (kernel := node.registration) is not None and kernel.pure and not kernel.speculative and len(node.outputs) == 1
+    }
+    readers = Counter(chain.from_iterable([*(node.inputs for node in nodes), read, read]))
     found: list[Node] = []
     can_restart: bool | None = None
     for node, fuses, speculative in wanting:
@@ -133,11 +135,6 @@ def absorb(
             node.absorbed = absorbed
             found.append(node)
     return found
-
-
-def _is_plain(node: Node) -> bool:
-    kernel = node.registration
-    return kernel is not None and kernel.pure and not kernel.speculative and len(node.outputs) == 1
 
 
 def _reads_variables(node: Node) -> bool:

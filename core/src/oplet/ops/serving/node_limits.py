@@ -106,13 +106,13 @@ class NodeLimits(Record):
     def refusal(self, node: Node) -> str:
         """Return the reason why a node is outside of these limits, by its tensors' present types and shapes; "" if it is within."""
         inputs = node.inputs
-        for position, (tensor, types) in enumerate(zip(inputs, self.inputs)):
+        for position, (tensor, types) in enumerate(zip(inputs, self.inputs)) if self.inputs else ():
             if types and tensor is not None and tensor.type not in types:
                 return _of_another_type("input", position, tensor.type, types)
-        for position, (tensor, types) in enumerate(zip(node.outputs, self.outputs)):
+        for position, (tensor, types) in enumerate(zip(node.outputs, self.outputs)) if self.outputs else ():
             if types and tensor is not None and tensor.type not in types:
                 return _of_another_type("output", position, tensor.type, types)
-        for position, ranks in enumerate(self.ranks):
+        for position, ranks in enumerate(self.ranks) if self.ranks else ():
             if ranks and position < len(inputs) and inputs[position] is not None and inputs[position].ndim not in ranks:
                 return f"input {position} has {inputs[position].ndim} dimensions, and it serves {_or(map(str, ranks))} there"
         for position in self.constant:

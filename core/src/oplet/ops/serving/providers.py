@@ -122,13 +122,13 @@ class Providers:
         node, cache = self._node, self._node.kernel_cache
         if node.user_data is not None or cache != _NOTHING[1]:
             self._left[self._at] = node.user_data, cache
-        else:
+        elif self._left:
             self._left.pop(self._at, None)
 
     def _take(self, at: int, kernel: Kernel | None) -> None:
         self._keep()
         self._at = at
         node = self._node
-        node.registration = kernel
-        node.user_data, node.kernel_cache = self._left.get(at, _NOTHING)
-        node.prepared = None
+        node.registration, node.prepared = kernel, None
+        if self._left:
+            node.user_data, node.kernel_cache = self._left.get(at, _NOTHING)

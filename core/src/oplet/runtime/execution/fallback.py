@@ -54,7 +54,8 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
         fall_back(context, node, reason)
         return False
     if providers is not None and not providers.started:
-        initialize(context, [node])
+        if registration is not None and registration.init is not None:
+            initialize(context, [node])
         providers.start()
     return True
 
@@ -82,23 +83,19 @@ def fall_back(context: KernelContext, node: Node, declined: Declined | str) -> N
         ResolverError: the next kernel cannot be imported.
     """
     try:
-        _give(context, node, declined)
+        if node.delegate is not None:
+            raise Declined(declined) if isinstance(declined, str) else declined
+        if node.providers is None:
+            node.providers = _providers(context, node, started=node in context.subgraph.initialized)
+        # The text is that of the error, which is not made for the many nodes that another provider serves.
+        if not node.providers.advance(plain(declined, LONGEST) if isinstance(declined, str) else str(declined)):
+            told = "; ".join(f"{who.provenance} declines it: {why.rstrip('.')}" for who, why in node.providers.declined)
+            raise Declined(f"nobody serves the node: {told}.")
     except OpletError as error:
         raised = context.node_error(UnservedNodeError, node, error, "failed to prepare")
         if isinstance(raised, UnservedNodeError):
             raised.op = node.op_name
         raise raised from Declined(declined) if isinstance(declined, str) else declined
-
-
-def _give(context: KernelContext, node: Node, declined: Declined | str) -> None:
-    if node.delegate is not None:
-        raise Declined(declined) if isinstance(declined, str) else declined
-    if node.providers is None:
-        node.providers = _providers(context, node, started=node in context.subgraph.initialized)
-    # The text is that of the error, which is not made for the many nodes that another provider serves.
-    if not node.providers.advance(plain(declined, LONGEST) if isinstance(declined, str) else str(declined)):
-        told = "; ".join(f"{who.provenance} declines it: {why.rstrip('.')}" for who, why in node.providers.declined)
-        raise Declined(f"nobody serves the node: {told}.")
 
 
 def _providers(context: KernelContext, node: Node, *, started: bool) -> Providers:

@@ -77,13 +77,13 @@ def _folded(context: KernelContext, node: Node) -> Derived:
         own = [Computed(tensor.data, again) for tensor in outputs]
         return own
 
-    forms: list[Any] = []
+    key: list[Any] = ["outputs", context.num_threads, context.default_delegates]
     for tensor in outputs:
         if context.session.checks or tensor.is_variable or tensor.dtype.hasobject:
             make()
             return Derived(sources, None)
-        forms.append((tensor.dtype, None if tensor.allocation is _DYNAMIC else tensor.shape))
-    folded = node.derive(("outputs", context.num_threads, context.default_delegates, *forms), sources, make)
+        key += tensor.dtype, None if tensor.allocation is _DYNAMIC else tensor.shape
+    folded = node.derive(tuple(key), sources, make)
     if folded.value is not own:  # another interpreter has computed it
         memory = context.session.memory
         for tensor, computed in zip(outputs, folded.value):
@@ -153,10 +153,11 @@ def reads_folded_shapes(subgraph: Subgraph, node: Node) -> bool:
 
 
 def _run(context: KernelContext, node: Node) -> None:
-    for tensor in (*node.outputs, *node.temporaries):
+    memory = context.session.memory
+    for tensor in (*node.outputs, *node.temporaries) if node.temporaries else node.outputs:
         if tensor.allocation is not _DYNAMIC:
             # Variables begin as 0; other outputs are written whole now.
-            tensor.set_memory(context.session.memory.new_array(tensor, zeroed=tensor.is_variable))
+            tensor.set_memory(memory.new_array(tensor, zeroed=tensor.is_variable))
     thunk = bind_node(context, node)
     try:
         thunk()
@@ -165,10 +166,9 @@ def _run(context: KernelContext, node: Node) -> None:
     except failures() as error:
         raise context.node_error(PrepareError, node, error, "failed to prepare") from error
     for tensor in node.outputs:
-        if tensor.is_variable:
-            continue  # the value is its first one, and other nodes may change it
-        tensor.data.setflags(write=False)
-        tensor.allocation = _COMPUTED
+        if not tensor.is_variable:  # whose value is its first one, and other nodes may change it
+            tensor.data.setflags(write=False)
+            tensor.allocation = _COMPUTED
     _finish(context, node)
 
 

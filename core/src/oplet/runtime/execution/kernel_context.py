@@ -202,8 +202,10 @@ class KernelContext(Context):
 
     def let_go(self, node: Node, position: int) -> None:
         """Release large computed constants that no node after this one needs ("letting go", `memory.values`)."""
-        if not (self.session.checks or self.session.preserve_all_tensors):
-            let_go(self.subgraph, node, position, self.readers_of)
+        for reader in (node, *node.absorbed) if node.absorbed else (node,):
+            for tensor in reader.inputs:
+                if tensor is not None and tensor.is_computed and not (self.session.checks or self.session.preserve_all_tensors):
+                    let_go(self.subgraph, reader, tensor, position, self.readers_of)
 
     def node_error(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
         """Return an error of class `cls` that names the node and says `what` happened; `error` is what its kernel raised."""

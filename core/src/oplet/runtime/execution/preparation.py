@@ -232,8 +232,9 @@ def _try_prepare(context: KernelContext, node: Node) -> bool:
     outer, memory.charged_to = memory.charged_to, node
     declined: Declined | None = None
     try:
-        for each in (*node.absorbed, node):
+        for each in node.absorbed:
             check_inputs(each, memory)
+        check_inputs(node, memory)
         registration.prepare(context, node)
         check_prepared(node, inputs, outputs)
     except Declined as reason:

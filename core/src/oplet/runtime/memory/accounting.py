@@ -130,8 +130,9 @@ class MemoryAccount:
             LimitError: the array exceeds `max_tensor_bytes`, or all memory together exceeds `max_arena_bytes`.
         """
         nbytes = self.check_tensor(tensor)
-        self.release(tensor)
-        if self._exceeds(nbytes):
+        if tensor in self._own or self._strings:
+            self.release(tensor)
+        if self._total + nbytes > self._most_together:
             self.check_arena(nbytes, tensor)
         self._own[tensor] = nbytes
         self._total += nbytes

@@ -107,10 +107,11 @@ def _place(requests: Sequence[_Request], limit: int) -> tuple[dict[int, int], in
             near = sorted({rival for stretch in range(start, stop) for rival in placed.get(stretch, ())})
         offset = 0
         for low, high, begin, end in near:
-            if begin <= last and end >= first and high > offset:
-                if low - offset >= size:
+            if high > offset:
+                if low - offset >= size:  # those after it are no lower
                     break
-                offset = high
+                if begin <= last and end >= first:
+                    offset = high
         offsets[i] = offset
         top = offset + size
         if top > total:

@@ -139,28 +139,26 @@ def free_handles(context: Context, tensors: Iterable[Tensor]) -> None:
 _LARGE = 1 << 16
 
 
-def let_go(subgraph: Subgraph, node: Node, position: int, readers_of: Callable[[Tensor], Sequence[Node]]) -> None:
-    """Release large constants that were computed or unpacked and whose last reader is this node, if every reader was folded (run ahead) or
-    caches what it made of them (`Node.cached`). They are computed again if they are read again.
+def let_go(
+    subgraph: Subgraph, reader: Node, tensor: Tensor, position: int, readers_of: Callable[[Tensor], Sequence[Node]]
+) -> None:
+    """Release a constant that was computed or unpacked if it is large, this node is its last reader, and every reader was folded (run
+    ahead) or caches what it made of it (`Node.cached`). It is computed again if it is read again.
 
     Constants that kernels in C or delegates read are not released, as their addresses may be in use.
 
     Args:
         subgraph: the subgraph.
-        node: a node that is prepared.
-        position: its position in the plan.
+        reader: a node that is prepared, or that such a node absorbs.
+        tensor: one of its inputs.
+        position: the position of the prepared node in the plan.
         readers_of: returns the nodes that read a tensor.
     """
-    if subgraph.delegated.kernels:
+    if tensor.nbytes < _LARGE or subgraph.last_use.get(tensor.index) != position or subgraph.delegated.kernels:
         return
-    for reader in (node, *node.absorbed):
-        for tensor in reader.inputs:
-            if tensor is None or not tensor.is_computed or tensor.nbytes < _LARGE:
-                continue
-            if subgraph.last_use.get(tensor.index) == position:
-                readers = readers_of(tensor) if tensor.index in subgraph.read_again else (reader,)
-                if all(_has_read(subgraph, each, tensor) for each in readers):
-                    tensor.let_go()
+    readers = readers_of(tensor) if tensor.index in subgraph.read_again else (reader,)
+    if all(_has_read(subgraph, each, tensor) for each in readers):
+        tensor.let_go()
 
 
 def _has_read(subgraph: Subgraph, node: Node, tensor: Tensor) -> bool:

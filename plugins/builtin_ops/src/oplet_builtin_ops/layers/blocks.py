@@ -54,14 +54,15 @@ def follow_xnnpack(weights: Tensor) -> bool:
     if weights.type != TensorType.INT4 or size % _UNIT or weights.shape[-1] % size:
         return False
     scales = given_scales(weights)
-    halves = scales.astype(np.float16)
-    return bool(scales.size and scales.min() >= np.finfo(np.float32).tiny and (halves == scales).all())
+    if scales.size and scales.min() >= 2.0**-14 and scales.max() < 2.0**16:  # halves have 13 bits less there
+        return not np.bitwise_or.reduce(scales.view(np.uint32), axis=None) & 0x1FFF
+    return bool(scales.size and scales.min() >= np.finfo(np.float32).tiny and (scales.astype(np.float16) == scales).all())
 
 
-def block_scales(weights: Tensor) -> Array:
-    """Return the scales used in the computation, float32, shape (rows of weights, blocks); bfloat16 precision as in XNNPACK."""
+def block_scales(weights: Tensor, rounded: bool) -> Array:
+    """Return the scales used in the computation, float32, shape (rows of weights, blocks); `rounded` to bfloat16 where they follow XNNPACK."""
     scales = np.ascontiguousarray(given_scales(weights), np.float32)
-    return _as_bfloat16(scales) if follow_xnnpack(weights) else scales
+    return _as_bfloat16(scales) if rounded else scales
 
 
 def _as_bfloat16(values: Array) -> Array:
@@ -82,5 +83,4 @@ def from_blocks(values: Array, scales: Array, size: int) -> Array:
     depth = values.shape[-1]
     if depth % size:
         return np.asarray(values * scales.repeat(size, 1)[:, :depth].reshape(values.shape), np.float32)
-    blocks = values.reshape(-1, size) * scales.reshape(-1, 1)
-    return np.asarray(blocks, np.float32).reshape(values.shape)
+    return np.asarray(values.reshape(-1, size) * scales.reshape(-1, 1), np.float32).reshape(values.shape)

@@ -120,7 +120,7 @@ class HybridLayer(Record, frozen=False):
     def rows(self) -> Array:
         """Return the weights as they are multiplied, one row per output channel: integers, or floats where they have a scale per block."""
         if size := self.block_size:
-            return as_rows(from_blocks(self._integers(), block_scales(self.weights), size), self.axis)
+            return as_rows(from_blocks(self._integers(), block_scales(self.weights, self.even), size), self.axis)
         return self.integers()
 
     def quantize(self, factors: Array) -> list[Call]:

@@ -118,12 +118,12 @@ def _compressed(depth: int, level: DimensionMetadata, parents: int, extent: int)
     )
     lengths = segments[1:] - segments[:-1]
     ensure(
-        segments[0] == 0 and (lengths >= 0).all() and segments[-1] == len(indices),
+        segments[0] == 0 and np.minimum.reduce(lengths, initial=0) == 0 and segments[-1] == len(indices),
         lambda: (
             f"the segments of level {depth} must run upwards from 0 to its {len(indices)} indices; they are {_short(segments)}."
         ),
     )
-    if indices.size and not 0 <= indices.min() <= indices.max() < extent:
+    if indices.size and not 0 <= np.minimum.reduce(indices) <= np.maximum.reduce(indices) < extent:
         outside = indices[(indices < 0) | (indices >= extent)]
         ensure(False, f"level {depth} has the index {_short(outside)}, outside its dimension of {extent}.")
     return lengths, indices

@@ -52,7 +52,7 @@ class Border(Row):
 def _within(axis: Axis, size: int, before: int) -> Axis:
     ensure(axis.before + before < axis.span, "its border is wider than a window.")
     ensure(axis.padded - before - axis.before - size < axis.span, "its border is wider than a window.")
-    return axis._replace(size=size, before=axis.before + before)
+    return Axis(size, axis.filter, axis.stride, axis.dilation, axis.out, axis.before + before)
 
 
 def border_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:

@@ -141,7 +141,7 @@ def _scaled_panels(layer: HybridLayer, layout: Layout, vectors: int, packed: boo
         _, runs, steps, _, group = panels.shape
         pairs = aligned((count, runs, -(-steps // 2), width, group), np.uint8)
         halves = panels.view(np.uint8)
-        pairs[...] = halves[:, :, ::2] & 15
+        np.bitwise_and(halves[:, :, ::2], 15, out=pairs)
         pairs[:, :, : steps // 2] |= halves[:, :, 1::2] << 4
         panels = pairs
     table = aligned((3, padded_rows(channels, width)), np.float32)
@@ -152,7 +152,7 @@ def _scaled_panels(layer: HybridLayer, layout: Layout, vectors: int, packed: boo
         return panels, table, table
     marks = aligned((count * width, layout.runs), np.uint32)
     sums = integers.reshape(channels, layout.runs, size).sum(axis=2, dtype=np.int16)
-    marks[:channels] = (block_scales(layer.weights) / 16).view(np.uint32) | sums.view(np.uint16)
+    marks[:channels] = (block_scales(layer.weights, layer.even) / 16).view(np.uint32) | sums.view(np.uint16)
     turned = aligned((count, layout.runs, width), np.uint32)
     turned[...] = marks.reshape(count, width, layout.runs).transpose(0, 2, 1)
     return panels, turned, table
@@ -192,7 +192,7 @@ def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind:
     ready(_rows_kernel, ROWS_TO_FLOATS, FACTORS)
     quantized = context.add_temporary(node, layer.source.shape, TensorType.FLOAT32)
     charge(4 * units * (3 + layer.batches) + (4 * weights.size // layer.block_size if layer.block_size else 0))
-    scales = block_scales(weights) if layer.block_size else np.ones((units, 1), np.float32)
+    scales = block_scales(weights, layer.even) if layer.block_size else np.ones((units, 1), np.float32)
     bias = np.zeros(units, np.float32) if layer.bias is None else layer.bias.data.reshape(-1).astype(np.float32)
     bounds = float_activation_range(layer.activation)
     ranges = cut(units, weights.size * layer.batches // _WORTH, context.num_threads)

@@ -42,6 +42,8 @@ _WORTH_COPYING = 8_000
 _FEW = 64
 #: The most windows, and the most taps, of a layout that is cached.
 _KEPT = 1 << 14
+#: The values from which on a kernel rearranges them faster than numpy.
+_MANY = 1 << 15
 #: Bytes of weights that are rearranged at a time.
 _AT_ONCE = 1 << 24
 
@@ -76,8 +78,8 @@ def _lay_out(windows: Windows2D, item: int) -> Layout:
     batch, rows, columns, _ = windows.padded_shape
     row = columns * channels
     images, y, x = (np.arange(count, dtype=np.int64) for count in (batch, h.out, w.out))
-    lines = (images[:, None] * rows + y * h.stride) * (row * item)
-    starts = (lines[:, :, None] + x * (w.stride * channels * item)).reshape(-1)
+    lines = np.add.outer(images * (rows * row * item), y * (h.stride * row * item))
+    starts = np.add.outer(lines, x * (w.stride * channels * item)).reshape(-1)
     down = np.arange(h.filter, dtype=np.int64) * (h.dilation * row * item)
     if w.dilation == 1:
         if h.filter > 1 and w.filter == columns and h.dilation == 1:
@@ -119,10 +121,8 @@ def panels_of(matrix: Array, layout: Layout, vectors: int, integer: bool) -> Arr
         vectors: the vectors of 16 filters of a panel.
         integer: whether a step is four bytes of int8, as byte dot products take them; otherwise it is one float32.
     """
-    filters = len(matrix)
-    width = vectors * LANES
-    count = -(-filters // width)
-    group = 4 if integer else 1
+    width, group = vectors * LANES, 4 if integer else 1
+    count = -(-len(matrix) // width)
     steps = -(-layout.length // group)
     kind = np.dtype(np.int8 if integer else np.float32)
     panels = aligned((count, layout.runs, steps, width, group), kind, zeroed=False)
@@ -149,7 +149,11 @@ def _fill(panels: Array, matrix: Array, runs: int, length: int) -> Array:
             whole[:, :, :length] = given
         full, rest = divmod(len(whole), width)
         if full:
-            some[:full] = whole[: full * width].reshape(full, width, runs, steps, group).transpose(0, 2, 3, 1, 4)
+            turned = whole[: full * width].reshape(full, width, runs, steps, group).transpose(0, 2, 3, 1, 4)
+            if turned.size >= _MANY and (arguments := copy_arguments(some[:full], turned)) is not None:
+                COPY.compiled()(*arguments)
+            else:
+                some[:full] = turned
         if rest:
             some[full] = 0
             some[full, :, :, :rest] = whole[full * width :].reshape(rest, runs, steps, group).transpose(1, 2, 0, 3)
@@ -234,11 +238,11 @@ def plan_tiles(
         steps = []
         if scratch is not None:
             target = scratch.data[:size].reshape(batch, height, width * channels)
-            maps = values.view(np.uint8) if integer else values
-            maps = maps.reshape(batch, windows.height.size, windows.width.size * channels)
+            maps = (values.view(np.uint8) if integer else values).reshape(
+                batch, windows.height.size, windows.width.size * channels
+            )
             where = windows.height.before, windows.width.before * channels
-            flipped = (int(pad) & 0xFF) ^ flip
-            rest = (*where, flipped, flip) if integer else (*where, float(pad))
+            rest = (*where, (int(pad) & 0xFF) ^ flip, flip) if integer else (*where, float(pad))
             steps.append(Step(fill, each(strips, lambda strip, _: (maps, target, *strip, *rest))))
             values = target
         result = output.data

@@ -197,7 +197,7 @@ class Entry:
 
     Attributes:
         address: the address of the C function that takes the address of the slots.
-        has_arrays: whether arrays are among its arguments.
+        arrays: the arrays among its arguments, the last one first: position, type and dimensions of each.
     """
 
     def __init__(self, address: int, direct: int, signature: str) -> None:
@@ -207,7 +207,7 @@ class Entry:
         #: The formats of the slots: arrays take several integers, numbers one integer or float.
         self._formats = ["q" * (1 + ndim) if ndim or dtype.kind != "f" else "d" for dtype, ndim in self._kinds]
         self._slots = struct.Struct("".join(self._formats))
-        self.has_arrays = any(ndim for _, ndim in self._kinds)
+        self.arrays = [(at, *kind) for at, kind in reversed([*enumerate(self._kinds)]) if kind.ndim]
 
     @property
     def pointers(self) -> list[int]:
@@ -238,7 +238,7 @@ class Entry:
         """
         if len(arguments) != len(self._kinds):
             raise TypeError(f"The kernel takes {len(self._kinds)} arguments, not {len(arguments)}.")
-        return self._slots.pack(*(self._words(arguments) if self.has_arrays else arguments))
+        return self._slots.pack(*(self._words(arguments) if self.arrays else arguments))
 
     def rows(self, parts: Sequence[Sequence[Any]]) -> Any:
         """Return an int64 array with a row of slots for the arguments of each part."""
@@ -247,19 +247,17 @@ class Entry:
 
     def _words(self, arguments: Sequence[Any]) -> list[Any]:
         """Return the arguments with each array's address and lengths in its place."""
-        words: list[Any] = []
-        for (dtype, ndim), argument in zip(self._kinds, arguments):
-            if ndim:
-                if argument.__class__ is not np.ndarray and not isinstance(argument, np.ndarray):
-                    raise TypeError(f"The kernel takes {ndim} dimensions of {dtype}, not {argument!r}.")
-                kind, shape = argument.dtype, argument.shape
-                if (kind is not dtype and kind != dtype) or len(shape) != ndim:
-                    raise TypeError(f"The kernel takes {ndim} dimensions of {dtype}, not {kind!r}.")
-                if not argument.flags.c_contiguous:
-                    raise TypeError("The kernel takes contiguous arrays only.")
-                words += address(argument), *shape
-            else:
-                words.append(argument)
+        words = [*arguments]
+        for at, dtype, ndim in self.arrays:
+            argument = words[at]
+            if argument.__class__ is not np.ndarray and not isinstance(argument, np.ndarray):
+                raise TypeError(f"The kernel takes {ndim} dimensions of {dtype}, not {argument!r}.")
+            kind, shape = argument.dtype, argument.shape
+            if (kind is not dtype and kind != dtype) or len(shape) != ndim:
+                raise TypeError(f"The kernel takes {ndim} dimensions of {dtype}, not {kind!r}.")
+            if not argument.flags.c_contiguous:
+                raise TypeError("The kernel takes contiguous arrays only.")
+            words[at : at + 1] = address(argument), *shape
         return words
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from oplet_compiled_ops.library.kernels import Kernel
-from oplet_compiled_ops.library.memory import Array
+from oplet_compiled_ops.library.memory import Array, address
 
 __all__ = ["AXES", "COPY", "COPY_WORDS", "SIZES", "copy_arguments"]
 
@@ -51,4 +51,4 @@ def copy_arguments(target: Array, source: Array) -> tuple[int, ...] | None:
     if axes[-1][0] == 1:
         axes[-1] = 1, size, size
     lengths, reads, writes = zip(*axes)
-    return source.ctypes.data, target.ctypes.data, size, *lengths, *reads, *writes
+    return address(source), address(target), size, *lengths, *reads, *writes

@@ -64,8 +64,6 @@ _PATIENCE = 1.5e-3
 
 #: The words of a job after its head, which only graphs of jobs set.
 _NO_LINKS = (0,) * (JOB_WORDS - HEAD_WORDS)
-#: The classes of arguments that own nothing.
-_NUMBERS = frozenset((int, float, bool))
 
 
 class _Helper:
@@ -371,8 +369,7 @@ def _alone(steps: Sequence[Step], run: Callable[[int], None], team: _Team, array
     rows: list[tuple[Entry, Any, int]] = []
     for kernel, parts in steps:
         entry = kernel.entry()
-        if entry.has_arrays:
-            passed += [value for arguments in parts for value in arguments if isinstance(value, np.ndarray)]
+        passed += [arguments[at] for at, *_ in entry.arrays for arguments in parts]
         rows.append((entry, array("q", b"".join(map(entry.pack, parts))), len(parts)))
     count = len(rows)
     first = (JOB_WORDS + 1) * count
@@ -391,7 +388,7 @@ def _alone(steps: Sequence[Step], run: Callable[[int], None], team: _Team, array
     memory[last:] = array("q", (team.address, where + 8 * JOB_WORDS * count, count))
     call = _Call(run, where + 8 * last)
     call.keep = memory, *(entry for entry, _, _ in rows), *arrays, *passed
-    return mark(call, Jobs(run, team.address, jobs, (), team, kept=call.keep))
+    return mark(call, Jobs(run, team.address, jobs, (), team, (), call.keep))
 
 
 def _single(kernel: Kernel, parts: Sequence[tuple[Any, ...]], arrays: tuple[Array, ...]) -> Thunk:
@@ -405,8 +402,8 @@ def _single(kernel: Kernel, parts: Sequence[tuple[Any, ...]], arrays: tuple[Arra
     where, _ = memory.buffer_info()  # of its final size, which does not move any more
     memory[1], memory[JOB_WORDS], memory[JOB_WORDS + 2] = where + 8 * (JOB_WORDS + 4), where, where + 8 * JOB_WORDS
     call = _Call(run, where + 8 * (JOB_WORDS + 1))
-    call.keep = memory, entry, *arrays, *[value for value in parts[0] if value.__class__ not in _NUMBERS]
-    return mark(call, Jobs(run, team.address, [where], (), team, kept=call.keep))
+    call.keep = memory, entry, *arrays, *[parts[0][at] for at, *_ in entry.arrays]
+    return mark(call, Jobs(run, team.address, [where], (), team, (), call.keep))
 
 
 def _long(step: Step, threads: int, several: int, arrays: tuple[Array, ...]) -> Thunk:

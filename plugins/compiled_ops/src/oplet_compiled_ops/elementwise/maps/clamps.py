@@ -93,7 +93,8 @@ def _prepare_clamped(context: Context, node: Node, activation: ActivationFunctio
     kernel = layer.registration
     ensure(kernel is not None and kernel.prepare is not None, "nothing serves the layer before it.")
     plain: Any = layer.raw_options
-    options = type(plain)(**{**vars(plain), "fused_activation_function": activation})
+    options = object.__new__(type(plain))
+    options.__dict__ = {**vars(plain), "fused_activation_function": activation}
     clamped = Node(layer.index, layer.op, layer.op_name, layer.version, layer.inputs, [output], options, registration=kernel)
     # What kernels keep of a layer's weights does not depend on its activation.
     clamped.shared, clamped.kernel_cache = layer.shared, layer.kernel_cache
