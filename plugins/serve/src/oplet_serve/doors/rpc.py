@@ -109,9 +109,8 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
             share.release()  # the client has taken the response
 
     async def RepositoryIndex(self, request: Any, context: Any) -> Any:
-        models, told = await self._registry.get_models(), pb.RepositoryIndexResponse.ModelIndex
-        states = ["READY" if each.ready else "UNAVAILABLE" for each in models]
-        found = [told(name=each.name, version=each.version or "", state=state) for each, state in zip(models, states)]
+        models, index = await self._registry.get_models(), pb.RepositoryIndexResponse.ModelIndex
+        found = [index(name=m.name, version=m.version or "", state="READY" if m.ready else "UNAVAILABLE") for m in models]
         return pb.RepositoryIndexResponse(models=found)
 
     async def RepositoryModelLoad(self, request: Any, context: Any) -> Any:
