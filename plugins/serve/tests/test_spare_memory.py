@@ -45,7 +45,7 @@ async def main():
     await asyncio.sleep(0.05)
     b"x" * (24 << 20)
     before = spare_memory._resident()
-    pieces = [b"x" * 200_000 for _ in range(100)]
+    pieces = [b"x" * (5 << 20) for _ in range(4)]
     full = spare_memory._resident()
     del pieces
     print(full - before > 18e6, spare_memory._resident() < before + 4e6)
