@@ -106,7 +106,7 @@ def _of(info: str, group: str, header: str) -> Iterator[_EntryPoint]:
     if header.encode() not in content:
         return
     section, dist = "", None
-    for line in filter(None, map(str.strip, content.decode().splitlines())):
+    for line in filter(None, map(str.strip, content.decode(errors="replace").splitlines())):
         if line.startswith("#"):
             continue
         if line.startswith("[") and line.endswith("]"):
@@ -114,10 +114,9 @@ def _of(info: str, group: str, header: str) -> Iterator[_EntryPoint]:
         elif section == header:
             name, equals, value = (part.strip() for part in line.partition("="))
             module, _, attribute = (part.strip() for part in value.partition("[")[0].partition(":"))  # without extras
-            if not equals or not (module + attribute).replace(".", "_").isidentifier():
-                raise _Unusual
-            dist = dist or _distribution(info)
-            yield _EntryPoint(name, value, group, module, attribute, dist)
+            if equals:  # what names no module cannot be imported, and is told as any package that cannot
+                dist = dist or _distribution(info)
+                yield _EntryPoint(name, value, group, module, attribute, dist)
 
 
 def _metadata(info: str) -> str:

@@ -10,7 +10,7 @@ import importlib_metadata
 import pytest
 from tests.children import run_child
 
-from oplet import installed
+from oplet import PluginManager, installed
 
 GROUP = "oplet"
 
@@ -70,7 +70,22 @@ def test_an_entry_point_loads_what_it_names(alone: Path, monkeypatch: pytest.Mon
     assert b.load() is sys.modules["oplet.texts"]
 
 
-@pytest.mark.parametrize("case", ["twice", "no version", "no value", "a zip", "a finder", "loaded"])
+def test_what_names_no_module_is_no_reason_to_have_no_plugins(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(alone, "ops", "[oplet]\nodd\na = b c\nd =\ne = sys:x:y\nf\0 = g\0:h\x1b\ni = oplet.texts\n")
+    file = alone / "ops-1.0.dist-info" / "entry_points.txt"
+    file.write_bytes(file.read_bytes() + b"\xff = \xff\n")
+    *odd, good, broken = installed.entry_points(GROUP)
+    monkeypatch.undo()
+    assert [entry.name for entry in odd] == ["a", "d", "e", "f\0"]
+    assert good.load() is sys.modules["oplet.texts"]
+    for entry in (*odd, broken):
+        with pytest.raises((ImportError, ValueError, AttributeError)):
+            entry.load()
+    manager = PluginManager(entry_points=[*odd, good, broken])
+    assert {plugin.state for plugin in manager.plugins() if plugin.name != "i"} == {"broken"}
+
+
+@pytest.mark.parametrize("case", ["twice", "no version", "a zip", "a finder", "loaded"])
 def test_what_is_unusual_is_left_to_importlib_metadata(alone: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     asked: list[str] = []
 
@@ -80,7 +95,7 @@ def test_what_is_unusual_is_left_to_importlib_metadata(alone: Path, monkeypatch:
             asked.append(group)
             return []
 
-    install(alone, "ops", "[oplet]\na = b\n" if case != "no value" else "[oplet]\na\n")
+    install(alone, "ops", "[oplet]\na = b\n")
     if case == "twice":
         install(alone, "Ops", "[oplet]\na = b\n", version="2.0")
     if case == "no version":

@@ -17,18 +17,20 @@ from plugins.lm.tests.makers import (
     MODEL,
     SENTENCEPIECE,
     Little,
+    Piece,
     characters,
     field,
     header_of,
     litertlm,
     metadata,
     packed,
+    pieces,
     task,
 )
 
 from oplet import ModelBuilder
 from oplet.errors import LimitError, ModelError
-from oplet_lm import Bundle, LanguageModel, Sampling
+from oplet_lm import Bundle, LanguageModel, Sampling, tokenizer
 from oplet_lm.metadata import StateBuffer, read_metadata
 from oplet_lm.template import render
 
@@ -207,6 +209,25 @@ def test_a_hostile_bundle_is_refused_in_a_sentence_and_takes_no_memory(case: str
         tracemalloc.stop()
     assert "\n" not in str(caught.value)
     assert peak < 32 << 20
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        (HUGGINGFACE, {}, packed(characters()[:-1] + b', "more": [' + b"[]," * 2000 + b"1]}")),
+        (SENTENCEPIECE, {}, b"\x0a\x00" * 2001),
+        (SENTENCEPIECE, {}, field(1, bytes(128)) * 1001),
+        (SENTENCEPIECE, {}, pieces()[: 2 + pieces()[1]] + field(2, b"\xfa\x01\x00" * 600) * 2),
+    ],
+    ids=["lists", "short pieces", "long pieces", "what is no piece"],
+)
+def test_a_tokenizer_of_too_many_parts_is_refused_before_a_library_reads_it(
+    part: Piece, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle = Bundle(written(tmp_path, litertlm([part])))
+    monkeypatch.setattr(tokenizer, "_MOST_ENTRIES", 1000)
+    with pytest.raises(ModelError, match="has a damaged tokenizer: (it has|a message has) more than 1000 "):
+        tokenizer.Tokenizer(bundle)
 
 
 def test_a_bundle_that_is_cut_while_open_is_refused(tmp_path: Path) -> None:

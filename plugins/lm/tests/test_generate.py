@@ -464,8 +464,15 @@ GROWING: dict[str, Callable[[], Piece]] = {
 @pytest.mark.parametrize("case", GROWING)
 def test_a_tokenizer_that_may_make_gigabytes_of_a_text_is_refused_before_it_does(case: str, tmp_path: Path) -> None:
     model = LanguageModel(Little().save(tmp_path, tokenizer=GROWING[case]()))
-    with pytest.raises(LimitError, match=r"The tokenizer may make \d+ characters of \d+; 33554432 are taken at most"):
-        model.generate("x" * 2000, max_tokens=3)
+    with pytest.raises(LimitError, match=r"The tokenizer may take memory for \d+ characters of \d+; 33554432 are taken at most"):
+        model.tokenizer.decode(model.tokenizer.encode("x" * 2000))
+
+
+def test_a_text_that_takes_a_tokenizer_gigabytes_is_refused(tmp_path: Path) -> None:
+    tokenizer = LanguageModel(Little().save(tmp_path)).tokenizer
+    assert len(tokenizer.encode("x" * (1 << 16))) == 1 << 16
+    with pytest.raises(LimitError, match=r"The tokenizer may take memory for \d+ characters of 5242880"):
+        tokenizer.encode("x" * (5 << 20))
 
 
 def test_a_tokenizer_neither_cuts_nor_pads_nor_repeats_a_text(tmp_path: Path) -> None:

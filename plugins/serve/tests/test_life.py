@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import threading
@@ -16,8 +17,9 @@ from plugins.serve.tests.models import mirror
 from plugins.serve.tests.serving import DIGITS, Server, free_ports, message, served
 from tests.children import LONG, run_child
 
+from oplet import ModelBuilder
 from oplet.errors import ModelError
-from oplet.schema.options import BatchMatMulOptions
+from oplet.schema.options import BatchMatMulOptions, GatherOptions
 from oplet_serve.repository import find_models
 from oplet_testing import Graph, Op, Spec, graph_model
 
@@ -132,6 +134,59 @@ def test_mlserver_s_own_command_serves_with_the_runtime(tmp_path: Path) -> None:
         server.process.kill()
         server.process.communicate()
         server.channel.close()
+
+
+@pytest.mark.environment
+def test_clients_learn_a_model_s_name_and_its_path_is_logged_where_its_file_is_at_fault(tmp_path: Path) -> None:
+    folder = tmp_path / "whose place"
+    folder.mkdir()
+    weights = np.zeros(4, np.float32)
+    tensors = {"weights": weights, "x": Spec(np.int32, [1]), "y": Spec(np.float32, [1])}
+    (folder / "looks.tflite").write_bytes(
+        graph_model(Graph(tensors, "x", "y", [Op("GATHER", "weights x", "y", GatherOptions())]))
+    )
+    tensors = {"x": Spec(np.float32, [1]), "shape": Spec(np.int32, [1]), "y": Spec(np.float32, [-1])}
+    (folder / "grows.tflite").write_bytes(graph_model(Graph(tensors, "x shape", "y", [Op("BROADCAST_TO", "x shape", "y")])))
+    (folder / "cut.tflite").write_bytes(mirror(np.float32, [1]))
+    number, x = np.array([1 << 30], np.int32), np.zeros(1, np.float32)
+    with served(folder / ".." / folder.name) as server:
+        asked = {
+            "looks": [("x", "INT32", number)],
+            "grows": [("x", "FP32", x), ("shape", "INT32", number)],
+            "cut": [("x", "FP32", x)],
+        }
+        os.truncate(folder / "cut.tflite", 100)
+        told = {}
+        for name, inputs in asked.items():
+            request = [{"name": key, "datatype": kind, "shape": [1], "data": value.tolist()} for key, kind, value in inputs]
+            status, answer = server.infer(name, inputs=request)
+            told[name] = status, answer["error"]
+            calls = message(name, *inputs[0])
+            for key, kind, value in inputs[1:]:
+                calls.inputs.add(name=key, datatype=kind, shape=[1])
+                calls.raw_input_contents.append(value.tobytes())
+            assert server.call("ModelInfer", calls).details()[:200] in answer["error"]
+        _, written = server.end()
+    assert {name: status for name, (status, _) in told.items()} == {"looks": 400, "grows": 413, "cut": 500}
+    assert all(name in text and "whose place" not in text for name, (_, text) in told.items())
+    assert f"'{folder / 'cut.tflite'}' changed while it was in use" in written
+    assert "looks.tflite" not in written
+
+
+def test_a_model_of_more_signatures_than_are_served_is_refused_unless_one_is_chosen(tmp_path: Path) -> None:
+    builder = ModelBuilder()
+    graph = builder.add_subgraph()
+    x, y = (graph.add_tensor(name, np.float32, [1]) for name in "xy")
+    graph.add_operator("FLOOR", [x], [y])
+    graph.set_inputs(x)
+    graph.set_outputs(y)
+    for number in range(65):
+        builder.add_signature(f"s{number}", {"x": x}, {"y": y}, graph)
+    path = tmp_path / "many.tflite"
+    path.write_bytes(builder.to_bytes())
+    with pytest.raises(ModelError, match="has 65 signatures, of which 64 can be served; take one with --signature"):
+        find_models([path])
+    assert [model.signature for model in find_models([path], "s64")] == ["s64"]
 
 
 def test_names_and_versions_come_from_folders(tmp_path: Path) -> None:

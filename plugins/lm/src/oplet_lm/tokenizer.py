@@ -12,17 +12,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from oplet.errors import LimitError, ModelError, StateError, text_of
-from oplet.schema.protobuf import fields, spans
+from oplet.schema.protobuf import BYTES, fields, spans
 
 if TYPE_CHECKING:
     from oplet_lm.bundle import Bundle
 
 __all__ = ["TextStream", "Tokenizer"]
 
-#: The most characters that a text may become while it is encoded or decoded, as reckoned beforehand.
-_LONGEST = 32 << 20
-#: What steps of Hugging Face's tokenizers put into texts; fields of SentencePiece's ModelProto: normalizers, and their maps of characters.
-_PUT, _NORMALIZERS, _MAP = ("content", "prepend", "replacement", "prefix", "suffix"), (3, 5), 2
+#: The most characters that a text may become while it is encoded or decoded, as reckoned beforehand; of how many the memory is that Hugging
+#: Face's library takes to encode one; and the most entries of a tokenizer (pieces, merges), which take 200 bytes and more: Gemma's has 1.3 million.
+_LONGEST, _PLACES, _MOST_ENTRIES = 32 << 20, 8, 3 << 20
+#: What steps of Hugging Face's tokenizers put into texts; fields of SentencePiece's ModelProto: what are no pieces; and maps of characters.
+_PUT, _SPECS, _MAP = ("content", "prepend", "replacement", "prefix", "suffix"), (2, 3, 4, 5), 2
 
 
 class Tokenizer:
@@ -35,13 +36,16 @@ class Tokenizer:
             if kind == "sentencepiece":
                 import sentencepiece
 
+                self._growth = self._growth_back = _sentencepiece_growth(data)
                 made = sentencepiece.SentencePieceProcessor(model_proto=data)
                 self._size: int = made.get_piece_size()
                 self._encode, self._decode = made.encode, made.decode
-                self._piece, self._growth = made.id_to_piece, _sentencepiece_growth(data)
+                self._piece = made.id_to_piece
             else:
                 import tokenizers
 
+                if data.count(b",") > _MOST_ENTRIES:
+                    raise ValueError(f"it has more than {_MOST_ENTRIES} entries")
                 made = tokenizers.Tokenizer.from_str(data.decode("utf-8"))
                 self._size = made.get_vocab_size()
                 # Special tokens in a text are recognized, and none are added or left out.
@@ -50,12 +54,14 @@ class Tokenizer:
                 made.no_truncation()
                 made.no_padding()
                 made.post_processor = None  # which could repeat tokens
-                steps = filter(None, (made.normalizer, made.pre_tokenizer, made.decoder))
-                self._piece, self._growth = made.id_to_token, _growth([json.loads(each.__getstate__()) for each in steps])
+                self._piece = made.id_to_token
+                steps = [made.normalizer, made.pre_tokenizer, made.decoder]
+                *before, after = (_growth(json.loads(each.__getstate__())) if each else 1 for each in steps)
+                self._growth, self._growth_back = _PLACES * math.prod(before), after
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of a text; a text that is too long is a `LimitError`."""
-        self._ensure_short(len(text))
+        _ensure_short(len(text), self._growth)
         with _failing("The tokenizer cannot encode a text"):
             text.encode()  # refuses half a surrogate pair, and says where it is
             return list(self._encode(text))
@@ -63,15 +69,9 @@ class Tokenizer:
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of token ids; unknown ids are skipped. A text that is too long is a `LimitError`."""
         known = [token for token in tokens if 0 <= token < self._size]
-        self._ensure_short(sum(len(self._piece(token) or "") for token in known))
+        _ensure_short(sum(len(self._piece(token) or "") for token in known), self._growth_back)
         with _failing("The tokenizer cannot decode tokens"):
             return str(self._decode(known))
-
-    def _ensure_short(self, length: int) -> None:
-        if length * self._growth > _LONGEST:
-            raise LimitError(
-                f"The tokenizer may make {length * self._growth} characters of {length}; {_LONGEST} are taken at most."
-            )
 
 
 class TextStream:
@@ -94,6 +94,11 @@ class TextStream:
         return whole[len(before) :]
 
 
+def _ensure_short(length: int, growth: int) -> None:
+    if (most := length * growth) > _LONGEST:
+        raise LimitError(f"The tokenizer may take memory for {most} characters of {length}; {_LONGEST} are taken at most.")
+
+
 def _growth(step: Any) -> int:
     """Return how many characters a step of a Hugging Face tokenizer, as JSON, makes of one at most."""
     if not isinstance(step, dict):
@@ -105,12 +110,13 @@ def _growth(step: Any) -> int:
 
 
 def _sentencepiece_growth(data: bytes) -> int:
-    """Return how many bytes the normalizers of a SentencePiece model make of a character at most."""
-    at = 0
-    while data[at : at + 1] == b"\x0a" and data[at + 1] < 128:  # short pieces, which are most of a model
-        at += 2 + data[at + 1]
-    normalizers = (fields(data[begin:end]) for number, _, begin, end in spans(data, at) if number in _NORMALIZERS)
-    maps = (value for each in normalizers for number, value in each if number == _MAP and isinstance(value, bytes))
+    """Return how many bytes the normalizers of a SentencePiece model make of a character at most, if it has not too many fields."""
+    at = count = 0
+    while data[at : at + 1] == b"\x0a" and data[at + 1] < 128 and count < _MOST_ENTRIES:  # short pieces, most of a model
+        at, count = at + 2 + data[at + 1], count + 1
+    others = spans(data, at, most=_MOST_ENTRIES)
+    specs = b"".join(data[begin:end] for number, kind, begin, end in others if number in _SPECS and kind == BYTES)
+    maps = (value for number, value in fields(specs, _MOST_ENTRIES) if number == _MAP and isinstance(value, bytes))
     return 1 + max(map(_longest_entry, maps), default=0)
 
 

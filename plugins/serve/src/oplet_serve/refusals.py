@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+
 from mlserver.errors import MLServerError
 
-from oplet.errors import DeadlineError, LimitError, OpletError, text_of
+from oplet.errors import DeadlineError, LimitError, ModelError, OpletError, text_of
+from oplet.texts import plain
 
 __all__ = ["BAD", "BUSY", "CONFLICT", "LARGE", "LATE", "NO_MEMORY", "UNKNOWN", "Refusal", "check_count", "refusal_of"]
 
@@ -38,7 +41,12 @@ def check_count(what: str, count: int, most: int) -> None:
         raise Refusal(f"The request has {count} {what}, and the model has {most}; name each once.")
 
 
-def refusal_of(error: OpletError) -> Refusal:
-    """Convert an oplet error to an error response: 408 for a missed deadline, 413 for exceeded limits, 400 for others."""
+def refusal_of(error: OpletError, path: str = "", name: str = "") -> Refusal:
+    """Convert an oplet error to an error response: 408 for a missed deadline, 413 for exceeded limits, 400 for others, in which the model's
+    `name` stands for its `path`; and 500, with a line in the log, where its file is at fault.
+    """
+    if isinstance(error, ModelError):
+        logging.getLogger("mlserver.oplet").error("%s", error)
+        return Refusal(f"The file of the model '{name}' cannot be read, and the server's log says why.", 500)
     status = LATE if isinstance(error, DeadlineError) else LARGE if isinstance(error, LimitError) else BAD
-    return Refusal(str(error), status)
+    return Refusal(str(error).replace(plain(path) or "\n", name), status)

@@ -12,6 +12,9 @@ from oplet.errors import ModelError
 
 __all__ = ["FoundModel", "find_models"]
 
+#: The most signatures of a model that are served: each has its own interpreters, threads and metrics.
+_MOST_SIGNATURES = 64
+
 
 @dataclass(frozen=True)
 class FoundModel:
@@ -34,7 +37,7 @@ def find_models(paths: Sequence[Path], signature: str | None = None) -> list[Fou
     """Find the models in files and folders.
 
     `x.tflite` is the model x, alone or in a folder. In a folder, `x/1/any.tflite` and `x/2/any.tflite` are versions of x. A model
-    with several signatures is also there once for each, as `x@signature`.
+    with several signatures is also there once for each, as `x@signature`; with more than 64 it is refused.
 
     Args:
         paths: .tflite files, and folders.
@@ -87,11 +90,11 @@ def _number(path: Path) -> float:
 
 
 def _by_signature(model: FoundModel, signature: str | None) -> Iterator[FoundModel]:
-    if signature is not None:
-        yield FoundModel(model.name, model.path, model.version, signature)
-        return
-    yield model
-    keys = list(Interpreter(str(model.path)).get_signature_list())
-    if len(keys) > 1:
-        for key in keys:
-            yield FoundModel(f"{model.name}@{key}", model.path, model.version, key)
+    yield model if signature is None else FoundModel(model.name, model.path, model.version, signature)
+    keys = [] if signature is not None else list(Interpreter(str(model.path)).get_signature_list())
+    if len(keys) > _MOST_SIGNATURES:
+        raise ModelError(
+            f"'{model.path}' has {len(keys)} signatures, of which {_MOST_SIGNATURES} can be served; take one with --signature."
+        )
+    for key in keys if len(keys) > 1 else ():
+        yield FoundModel(f"{model.name}@{key}", model.path, model.version, key)

@@ -137,7 +137,7 @@ class OpletRuntime(MLModel):  # type: ignore[misc, unused-ignore]
                 return self._response(made, wanted, arrays)
             return await queue.in_thread(self._response, made, wanted, arrays, large=True)
         except OpletError as error:
-            raise refusal_of(error) from error
+            raise refusal_of(error, model.path, self.name) from error
         except MemoryError:
             raise Refusal(str(NO_MEMORY), LARGE) from None
         finally:
@@ -213,7 +213,4 @@ def _data_of(tensor: RequestInput) -> Any:
 
 
 def _described(specs: Any) -> list[MetadataTensor]:
-    return [
-        MetadataTensor.model_construct(name=spec.name, datatype=spec.datatype, shape=list(spec.shape), parameters=None)
-        for spec in specs
-    ]
+    return [MetadataTensor.model_construct(name=s.name, datatype=s.datatype, shape=list(s.shape), parameters=None) for s in specs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -37,6 +38,7 @@ class ServedModel:
             bits; 1 to batch only where the Predictor finds that results keep the same bits.
 
     Attributes:
+        path: the file's absolute path.
         inputs, outputs: the tensors by name, with the shapes that requests and responses have.
         batch_size: rows that run at once, 1 for row by row.
         takes_rows: whether a request may have several rows.
@@ -50,9 +52,9 @@ class ServedModel:
     """
 
     def __init__(self, path: str, options: Options, max_batch_size: int = 1) -> None:
-        self._path, self._options = path, options
+        self.path, self._options = os.path.abspath(path), options
         self._predict = Predictor(
-            path,
+            self.path,
             delegates=options.delegates,
             num_threads=options.num_threads,
             signature=options.signature,
@@ -108,7 +110,7 @@ class ServedModel:
         """Open a further interpreter, which the caller must close; return it with the index of the served subgraph."""
         options = self._options
         delegates = delegate_arguments(options.delegates)
-        interpreter = Arguments(self._path, delegates, options.num_threads, None, options.limits, None, None, None).open()
+        interpreter = Arguments(self.path, delegates, options.num_threads, None, options.limits, None, None, None).open()
         keys = list(interpreter.get_signature_list())
         key = options.signature if options.signature or len(keys) != 1 else keys[0]
         return interpreter, interpreter.get_signature_runner(key).subgraph_index if key else 0
@@ -170,8 +172,7 @@ class ServedModel:
 
     def _checked(self, made: dict[str, Array]) -> dict[str, Array]:
         for name, value in made.items():
-            ragged = value.dtype == object and value.size and isinstance(value.flat[0], np.ndarray)
-            if ragged:
+            if value.dtype == object and value.size and isinstance(value.flat[0], np.ndarray):
                 raise self._ragged(name)
         return made
 

@@ -139,9 +139,7 @@ class OpletServer(MLServer):  # type: ignore[misc, unused-ignore]
         """Do nothing: models have no custom paths."""
         return model
 
-    async def remove_custom_handlers(self, model: MLModel) -> MLModel:
-        """Do nothing: models have no custom paths."""
-        return model
+    remove_custom_handlers = add_custom_handlers
 
     async def start(self, models_settings: Sequence[ModelSettings] = ()) -> None:
         """Open the models, bind the ports, and serve until SIGTERM or SIGINT.

@@ -176,6 +176,16 @@ def test_ultralytics_metadata_are_written_and_read() -> None:
         _ = read_metadata(Model.from_bytes(classifier(None, archive({"metadata.json": b"[1"})))).ultralytics
 
 
+@pytest.mark.parametrize(
+    "value", ["b'x'", "{1}", "1j", "...", "{(1, 2): 3}", "{b'x': 1}", f"0x{'f' * 5000}", f"{{0x{'f' * 5000}: 1}}"]
+)
+def test_older_metadata_of_ultralytics_that_json_cannot_hold_are_somebody_else_s(value: str) -> None:
+    for said in (f"{{'names': ['a'], 'x': {value}}}", f"{{{value.strip('{}').partition(':')[0]}: 1, 'names': []}}"):
+        model = Model.from_bytes(classifier(None, archive({"temp.txt": said.encode()})))
+        json.dumps(read_metadata(model).as_dict())
+        assert read_metadata(model).ultralytics is None or "x" not in said
+
+
 def test_what_does_not_fit_is_refused_in_a_sentence() -> None:
     model = Model.from_bytes(classifier(None))
     two = SubGraphMetadata(input_tensor_metadata=[TensorMetadata(), TensorMetadata()])

@@ -109,14 +109,9 @@ class _Service(GRPCInferenceServiceServicer):  # type: ignore[misc, unused-ignor
             share.release()  # the client has taken the response
 
     async def RepositoryIndex(self, request: Any, context: Any) -> Any:
-        models = await self._registry.get_models()
-        told = [
-            pb.RepositoryIndexResponse.ModelIndex(
-                name=m.name, version=m.version or "", state="READY" if m.ready else "UNAVAILABLE"
-            )
-            for m in models
-        ]
-        return pb.RepositoryIndexResponse(models=told)
+        models, index = await self._registry.get_models(), pb.RepositoryIndexResponse.ModelIndex
+        found = [index(name=m.name, version=m.version or "", state="READY" if m.ready else "UNAVAILABLE") for m in models]
+        return pb.RepositoryIndexResponse(models=found)
 
     async def RepositoryModelLoad(self, request: Any, context: Any) -> Any:
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, "Clients do not load models here; restart the server with them.")

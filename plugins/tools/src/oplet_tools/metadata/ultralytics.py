@@ -54,26 +54,27 @@ def ultralytics_of(model: Model) -> Ultralytics | None:
             said = _parsed(text, is_json=name == FILE)
             if not isinstance(said, dict):
                 raise ValueError("it holds no object")
-        except (ValueError, SyntaxError, RecursionError, MemoryError) as error:
+            found = _of(name, said)
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
             if name != FILE:
                 continue  # a text of somebody else
             raise ModelError(
                 f"The file '{shown(name)}' attached to the model {model.name} cannot be read: {text_of(error).rstrip('.')[:300]}."
             ) from error
         if name == FILE or "names" in said:
-            return _of(name, {str(key): value for key, value in said.items()})
+            return found
     return None
 
 
 def _parsed(text: str, *, is_json: bool) -> Any:
-    """Return the value of JSON, or of a Python literal; the modules for them are imported late, as few models have either."""
-    if is_json:
-        import json
+    """Return the value of JSON, or of a Python literal as JSON has it; the modules are imported late, as few models have either."""
+    import json
 
-        return json.loads(text)
-    import ast
+    if not is_json:
+        import ast
 
-    return ast.literal_eval(text)
+        text = json.dumps(ast.literal_eval(text))
+    return json.loads(text)
 
 
 def _of(file: str, said: dict[str, Any]) -> Ultralytics:

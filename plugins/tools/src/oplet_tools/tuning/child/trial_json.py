@@ -43,7 +43,7 @@ def read_trial(content: Mapping[str, Any]) -> Trial:
         content[name] for name in ("seconds", "error", "nodes", "why", "crashed", "ready")
     )
     numbers = *(value for value in (seconds, error, ready) if value is not None), nodes, *content["claimed"]
-    if not isinstance(why, str) or not all(isinstance(number, int | float) and not number < 0 for number in numbers):
+    if not isinstance(why, str) or not all(not n < 0 and (isinstance(n, float) or n >> 53 == 0) for n in numbers):
         raise ValueError("what came out for a candidate is no number, or its reason no text")
     return Trial(
         read_candidate(content["candidate"]), seconds, error, tuple(content["claimed"]), nodes, why, bool(crashed), ready
