@@ -24,48 +24,54 @@ from oplet_compiled_ops.compiling.emitting.vectors import (
     multiply_add,
     store,
 )
-from oplet_compiled_ops.library.levels import current
 
 cgutils: Any = numba_cgutils  # it has no types
 
-__all__ = ["column_means", "inverse_root", "largest", "smallest", "squares", "window"]
+__all__ = ["column_means", "largest", "smallest", "squares", "total", "total_of_powers", "window"]
 
 #: The sums that a column's mean is made of, so that an addition need not wait for the one before.
 _SUMS = 4
 
 
-def _reduction(step: Any, join: Any, neutral: float, count: int) -> Any:
+def _reduction(step: Any, join: Any, neutral: float, count: int, late: int = 0) -> Any:
     """Build a numba intrinsic (address, count) that reduces float32 numbers to one, in `count` partial results of 16 lanes each.
 
     Vectors go to the partial results in turns (`step`), then the second half of these is joined with the first until one is left. It takes
-    the numbers that fill no vector, and is halved in the same way: the order of XNNPACK's kernels with AVX-512.
+    the numbers that fill no vector, and is halved in the same way: the order of XNNPACK's kernels with AVX-512. With `late` vectors of
+    a turn, several of each partial result, those that fill no turn come after the joining.
     """
+    together = late or count
 
     def generate(_: Any, b: ir.IRBuilder, __: Any, arguments: list[Any]) -> Any:
         start, left = arguments
         none = constant(neutral, F32)
         rows = [cgutils.alloca_once_value(b, none) for _ in range(count)]
-        turns = b.sdiv(left, I64(count * LANES))
+        turns = b.sdiv(left, I64(together * LANES))
         with cgutils.for_range(b, turns, intp=I64) as turn:
-            for number, row in enumerate(rows):
-                at = b.add(b.mul(turn.index, I64(4 * LANES * count)), I64(4 * LANES * number))
+            for number in range(together):
+                at = b.add(b.mul(turn.index, I64(4 * LANES * together)), I64(4 * LANES * number))
+                row = rows[number % count]
                 b.store(step(b, b.load(row), load(b, start, at, F32)), row)
-        done = b.mul(turns, I64(count * LANES))
+        done = b.mul(turns, I64(together * LANES))
         left = b.sub(left, done)
 
         def some(first: Any, number: Any) -> Any:
             mask = mask_below(b, number)
             return b.select(mask, load_some(b, start, b.mul(first, I64(4)), F32, mask), none)
 
-        for row in rows[:-1]:
-            whole = b.select(b.icmp_signed(">=", left, I64(LANES)), I64(LANES), I64(0))
-            b.store(step(b, b.load(row), some(done, whole)), row)
-            done, left = b.add(done, whole), b.sub(left, whole)
+        def joined(parts: list[Any]) -> list[Any]:
+            while len(parts) > 1:
+                half = len(parts) // 2
+                parts = [join(b, one, other) for one, other in zip(parts[:half], parts[half:])]
+            return parts
+
         parts = [b.load(row) for row in rows]
-        while len(parts) > 1:
-            half = len(parts) // 2
-            parts = [join(b, one, other) for one, other in zip(parts[:half], parts[half:])]
-        found, lanes = step(b, parts[0], some(done, left)), LANES
+        parts = joined(parts) if late else parts
+        for number in range(together - 1):
+            whole = b.select(b.icmp_signed(">=", left, I64(LANES)), I64(LANES), I64(0))
+            parts[number % len(parts)] = step(b, parts[number % len(parts)], some(done, whole))
+            done, left = b.add(done, whole), b.sub(left, whole)
+        found, lanes = step(b, joined(parts)[0], some(done, left)), LANES
         while lanes > 1:
             lanes //= 2
             turned = [(i + lanes) % LANES for i in range(LANES)]
@@ -87,29 +93,18 @@ def _extreme(compare: str, neutral: float) -> Any:
     return _reduction(better, better, neutral, 2)
 
 
+def _add(b: ir.IRBuilder, one: Any, other: Any) -> Any:
+    return b.fadd(one, other)
+
+
 #: Called in kernels with all arguments but the first, the typing context.
 largest: Any = _extreme(">", float("-inf"))
 smallest: Any = _extreme("<", float("inf"))
+#: The sum, as XNNPACK's f32-rsum (avx512f-u32-acc2) has it, and that of exponentials (f32-raddstoreexpminusmax, avx512f-rr2-p5-u64-acc2).
+total: Any = _reduction(_add, _add, 0.0, 2)
+total_of_powers: Any = _reduction(_add, _add, 0.0, 2, late=4)
 #: The sum of squares, as XNNPACK's f32-rsum2 (avx512f-u64-acc4) has it, which it makes of MUL and MEAN.
-squares: Any = _reduction(lambda b, sums, x: multiply_add(b, x, x, sums), lambda b, one, other: b.fadd(one, other), 0.0, 4)
-
-
-def _inverse_root_code(context: Any, value: Any) -> Any:
-    """Return the signature and generator of an intrinsic for 1 / sqrt(value); with AVX-512 XNNPACK's, an estimate and a Newton step."""
-
-    def generate(_: Any, b: ir.IRBuilder, __: Any, arguments: list[Any]) -> Any:
-        [x], one, half = arguments, F32(1.0), F32(0.5)
-        if not current().name.startswith("x86-64-v4"):
-            return b.fdiv(one, b.call(b.module.declare_intrinsic("llvm.sqrt", [F32]), [x]))
-        y = b.call(ir.InlineAsm(ir.FunctionType(F32, [F32]), "vrsqrt14ss $1, $1, $0", "=v,v", side_effect=False), [x])
-        step = b.fmul(b.fsub(b.fmul(x, b.fmul(y, y)), one), b.fmul(half, y))
-        return b.select(b.fcmp_ordered("==", x, F32(float("inf"))), F32(0.0), b.fsub(y, step))
-
-    return types.float32(types.float32), generate
-
-
-#: Called in kernels with all arguments but the first, the typing context.
-inverse_root: Any = intrinsic(_inverse_root_code)
+squares: Any = _reduction(lambda b, sums, x: multiply_add(b, x, x, sums), _add, 0.0, 4)
 
 
 def _window_code(

@@ -74,16 +74,6 @@ def _log(x):  # type: ignore[no-untyped-def]
     return np.log(x)
 
 
-@_inlined
-def _sin(x):  # type: ignore[no-untyped-def]
-    return np.sin(x)
-
-
-@_inlined
-def _cos(x):  # type: ignore[no-untyped-def]
-    return np.cos(x)
-
-
 _RULES = {
     "absolute": _absolute,
     "negative": _negative,
@@ -95,8 +85,6 @@ _RULES = {
     "is_zero": _is_zero,
     "exp": _exp,
     "log": _log,
-    "sin": _sin,
-    "cos": _cos,
 }
 
 
