@@ -6,13 +6,19 @@ from math import prod
 
 import numpy as np
 
-from oplet import Context, Node, NodeLimits, TensorType, charge, decline
+from oplet import Context, Node, NodeLimits, TensorType, charge, decline, ensure
 from oplet.kernels.axes import read_ints, resolve_axes
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
 from oplet_compiled_ops.elementwise.fixed_point import scaling
-from oplet_compiled_ops.elementwise.flat import plan_rows
-from oplet_compiled_ops.elementwise.means import MEAN, MEAN_OF_COLUMNS, MEAN_OF_LONG_COLUMNS, MEAN_OF_ROWS, plan_scaled_sums
+from oplet_compiled_ops.elementwise.means import (
+    MEAN,
+    MEAN_OF_COLUMNS,
+    MEAN_OF_LONG_COLUMNS,
+    plan_rows,
+    plan_scaled_sums,
+    squares_to_absorb,
+)
 from oplet_compiled_ops.library.levels import LANES
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each
@@ -32,8 +38,11 @@ def plan(context: Context, node: Node) -> Bind:
         decline("its axes do not follow one another.")
     shape = source.shape[: axes[0]], source.shape[axes[0] : axes[-1] + 1], source.shape[axes[-1] + 1 :]
     outer, count, inner = (prod(part) for part in shape)
+    if floats and inner == 1:
+        return plan_rows(context, node, count, float(np.float32(1 / count)))
+    ensure(not node.absorbed, "its kernel of columns squares nothing.")
     if floats:
-        return plan_rows(context, node, MEAN_OF_ROWS, count) if inner == 1 else _plan_columns(context, node, outer, count, inner)
+        return _plan_columns(context, node, outer, count, inner)
     multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
     # The division by the count is folded into the multiplier, as far as its 31 bits allow.
     bits = min(count.bit_length() - 1, 32, 31 + shift)
@@ -88,4 +97,4 @@ def _plan_blocks(context: Context, node: Node, shape: tuple[int, int, int, int])
     return bind
 
 
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32, *MEAN]], constant=[1]))
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32, *MEAN]], constant=[1]), fuses=squares_to_absorb)

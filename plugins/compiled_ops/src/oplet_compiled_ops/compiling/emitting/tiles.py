@@ -194,7 +194,7 @@ def _scaled_tile_code(
                     total = b.ashr(total, constant(4, I32)) if is_packed else total
                     total = b.sitofp(b.sub(total, b.mul(offsets[m], filters)), floats)
                 factor = broadcast(b, b.load(address(b, factors, batch, F32), align=4))
-                total = b.fadd(b.fmul(total, b.fmul(factor, scales)), bias)
+                total = multiply_add(b, b.fmul(total, factor), scales, bias)
                 # NaN is kept.
                 total = b.select(b.fcmp_ordered("<", total, bounds[0]), bounds[0], total)
                 total = b.select(b.fcmp_ordered(">", total, bounds[1]), bounds[1], total)
