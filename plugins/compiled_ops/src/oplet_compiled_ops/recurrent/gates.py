@@ -10,26 +10,34 @@ import numpy as np
 from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.softmax.exponentials import exp
 
-__all__ = ["sigmoids", "tanh", "tanhs"]
+__all__ = ["quotient", "sigmoids", "tanh", "tanhs"]
 
 _ONE, _ZERO, _LOWEST = np.float32(1), np.float32(0), np.float32(-87.33)
-#: The odd coefficients of the numerator, the even ones of the denominator, and where the quotient is 1; XNNPACK's.
-_T9, _T7, _T5, _T3 = (np.float32(value) for value in (1.4248920266e-08, 2.1235626264e-05, 3.5330520477e-03, 1.3412411511e-01))
-_T8, _T6, _T4, _T2 = (np.float32(value) for value in (8.1365948290e-07, 3.3472978976e-04, 2.6018999517e-02, 4.6745735407e-01))
-_END = np.float32(7.9807181358)
+#: Coefficients of tanh's numerator and denominator, the highest first, and where the quotient is 1; XNNPACK's.
+_ABOVE = (1.4248920266e-08, 2.1235626264e-05, 3.5330520477e-03, 1.3412411511e-01, 1.0)
+_BELOW, _END = (8.1365948290e-07, 3.3472978976e-04, 2.6018999517e-02, 4.6745735407e-01, 1.0), 7.9807181358
 
 _inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False)
 _contracting: Callable[..., Any] = inlined(error_model="numpy", fastmath={"contract"})
 
 
 @_contracting
+def quotient(x, above, below, end):  # type: ignore[no-untyped-def]
+    """Compute x * p(x * x) / q(x * x), of x no farther from 0 than `end`, with polynomials by coefficients, the highest first."""
+    x = np.float32(end) if x > np.float32(end) else x
+    x = -np.float32(end) if x < -np.float32(end) else x
+    square, p, q = x * x, np.float32(above[0]), np.float32(below[0])
+    for coefficient in above[1:]:
+        p = p * square + np.float32(coefficient)
+    for coefficient in below[1:]:
+        q = q * square + np.float32(coefficient)
+    return x * p / q
+
+
+@_contracting
 def tanh(x):  # type: ignore[no-untyped-def]
     """Compute tanh(x); NaN stays NaN, and -0.0 stays -0.0."""
-    x = _END if x > _END else x
-    x = -_END if x < -_END else x
-    square = x * x
-    p = x * ((((_T9 * square + _T7) * square + _T5) * square + _T3) * square + _ONE)
-    return p / ((((_T8 * square + _T6) * square + _T4) * square + _T2) * square + _ONE)
+    return quotient(x, _ABOVE, _BELOW, _END)
 
 
 @_inlined

@@ -23,7 +23,7 @@ _P5, _P4, _P3 = np.float32(8.289291e-03), np.float32(4.1897822e-02), np.float32(
 _P2, _P1 = np.float32(4.9999151e-01), np.float32(9.9999970e-01)
 
 largest, total_of_powers = emitted("reductions:largest"), emitted("reductions:total_of_powers")
-logistics = emitted("maps:logistics")
+logistics = emitted("reductions:logistics")
 _contracting: Callable[..., Any] = inlined(error_model="numpy", fastmath={"contract"})
 
 

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from oplet_compiled_ops.compiling.emitting import (
-    atomics,
-    bits,
-    copying,
-    maps,
-    reductions,
-    resizing,
-    taps,
-    tiles,
-    transposing,
-    views,
-)
+from oplet_compiled_ops.compiling.emitting import atomics, bits, copying, reductions, resizing, taps, tiles, transposing, views
 
 __all__ = ["MODULES"]
 
@@ -21,7 +10,6 @@ MODULES = {
     "atomics": atomics,
     "bits": bits,
     "copying": copying,
-    "maps": maps,
     "resizing": resizing,
     "reductions": reductions,
     "taps": taps,

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from oplet import TensorType
+from oplet_compiled_ops.elementwise.maps.functions import gelu, gelu_by_tanh
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
+from oplet_compiled_ops.recurrent.gates import tanh
 
 __all__ = ["FLOATS", "SIGNED", "map_kernels"]
 
@@ -25,7 +27,7 @@ _inlined: Any = inlined(inline="always", error_model="numpy", boundscheck=False)
 
 @_inlined
 def _absolute(x):  # type: ignore[no-untyped-def]
-    return -x if x < 0 else x
+    return abs(x)
 
 
 @_inlined
@@ -60,6 +62,11 @@ def _square(x):  # type: ignore[no-untyped-def]
 
 
 @_inlined
+def _root(x):  # type: ignore[no-untyped-def]
+    return np.sqrt(x)
+
+
+@_inlined
 def _is_zero(x):  # type: ignore[no-untyped-def]
     return x == 0
 
@@ -82,14 +89,18 @@ _RULES = {
     "rint": _rint,
     "sign": _sign,
     "square": _square,
+    "root": _root,
     "is_zero": _is_zero,
     "exp": _exp,
     "log": _log,
+    "tanh": tanh,
+    "gelu": gelu,
+    "gelu_by_tanh": gelu_by_tanh,
 }
 
 
 def _members() -> Iterator[tuple[str, str]]:
-    yield from product([rule for rule in _RULES if rule not in ("negative", "is_zero")], FLOATS.values())
+    yield from product([rule for rule in _RULES if rule != "is_zero"], FLOATS.values())
     yield from product(("absolute", "negative", "sign"), SIGNED.values())
     yield from (("sign", "f8"), ("is_zero", "u1"))
 
