@@ -19,6 +19,7 @@ from oplet_compiled_ops.convolution import PAD_BATCHES, SCALED_ROWS, scaled_kern
 from oplet_compiled_ops.convolution.products import BLOCK_BYTES, Layout, layout_of, panel_vectors, panels_of
 from oplet_compiled_ops.convolution.row_quantization import QUANTIZE_BYTES, ROWS_TO_FLOATS, quantization_of
 from oplet_compiled_ops.library.kernels import kernel
+from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.levels import LANES, has_byte_products
 from oplet_compiled_ops.library.memory import Array, address, aligned, padded_rows
 from oplet_compiled_ops.overriding import Bind, Thunk, charge_constant
@@ -55,7 +56,7 @@ def multiplies_bytes(layer: HybridLayer) -> bool:
 def plan_scaled_tiles(context: Context, node: Node, windows: Windows2D, layer: HybridLayer) -> Bind:
     """Plan a layer for which `multiplies_bytes` is true, as a tiled product of bytes whose sums are scaled to floats.
 
-    Its results are XNNPACK's: the order of additions of blocks, and that a sum is multiplied by the row's scale, then by the weights'.
+    Its results are XNNPACK's where that claims the layer, with AVX-512 bit for bit, else those of numpy's kernels.
 
     Args:
         windows: the windows over the activations, (batches, rows, columns, channels).
@@ -115,7 +116,7 @@ def plan_scaled_tiles(context: Context, node: Node, windows: Windows2D, layer: H
         inputs = address(integers), address(layout.starts), address(layout.offsets), layout.runs, steps
         constants = address(panels), address(marks) if size else 0, address(table), table.shape[1]
         outputs = channels, address(result), channels * 4
-        quantization = address(zeros.data), address(factors.data), windows.count // batches
+        quantization = address(zeros.data), address(factors.data), windows.count // batches, layer.even
         words = *inputs, *constants, *outputs, *quantization
         run.append(Step(product, each(ranges, lambda of, _: (*words, *of[0], *of[1], block, *bounds))))
         return thunk(run, context.num_threads, integers, result, layout.starts, layout.offsets, panels, marks, table)
@@ -158,6 +159,11 @@ def _scaled_panels(layer: HybridLayer, layout: Layout, vectors: int, packed: boo
     return panels, turned, table
 
 
+@inlined()
+def _factor(row_scale, scale):  # type: ignore[no-untyped-def]
+    return row_scale * scale  # first, as its caller may compute in another order
+
+
 @kernel(
     "void(f4[:,::1], i1[:,::1], f4[:,::1], f4[::1], f4[::1], f4[::1], f4[:,::1], i8, i8, f4, f4)",
     fastmath={"reassoc", "contract", "nsz"},
@@ -175,7 +181,7 @@ def _rows_kernel(values, weights, scales, own, others, bias, output, first, last
                 for k in range(size):
                     part += left[k] * np.float32(right[k])
                 total += part * scales[unit, block]
-            result = total * own[row] * others[unit] + bias[unit]
+            result = total * _factor(own[row], others[unit]) + bias[unit]
             output[row, unit] = min(max(result, low), high)
 
 
