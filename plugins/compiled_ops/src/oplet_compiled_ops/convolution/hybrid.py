@@ -19,7 +19,6 @@ from oplet_compiled_ops.convolution import PAD_BATCHES, SCALED_ROWS, scaled_kern
 from oplet_compiled_ops.convolution.products import BLOCK_BYTES, Layout, layout_of, panel_vectors, panels_of
 from oplet_compiled_ops.convolution.row_quantization import QUANTIZE_BYTES, ROWS_TO_FLOATS, quantization_of
 from oplet_compiled_ops.library.kernels import kernel
-from oplet_compiled_ops.library.lazy import inlined
 from oplet_compiled_ops.library.levels import LANES, has_byte_products
 from oplet_compiled_ops.library.memory import Array, address, aligned, padded_rows
 from oplet_compiled_ops.overriding import Bind, Thunk, charge_constant
@@ -159,11 +158,6 @@ def _scaled_panels(layer: HybridLayer, layout: Layout, vectors: int, packed: boo
     return panels, turned, table
 
 
-@inlined()
-def _factor(row_scale, scale):  # type: ignore[no-untyped-def]
-    return row_scale * scale  # first, as its caller may compute in another order
-
-
 @kernel(
     "void(f4[:,::1], i1[:,::1], f4[:,::1], f4[::1], f4[::1], f4[::1], f4[:,::1], i8, i8, f4, f4)",
     fastmath={"reassoc", "contract", "nsz"},
@@ -181,7 +175,8 @@ def _rows_kernel(values, weights, scales, own, others, bias, output, first, last
                 for k in range(size):
                     part += left[k] * np.float32(right[k])
                 total += part * scales[unit, block]
-            result = total * _factor(own[row], others[unit]) + bias[unit]
+            factor = np.float32(np.float64(own[row]) * np.float64(others[unit]))  # first, in whatever order the rest is computed
+            result = total * factor + bias[unit]
             output[row, unit] = min(max(result, low), high)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from oplet import Context, Node, TensorType, charge
-from oplet.schema.enums import ActivationFunctionType, BuiltinOperator
+from oplet.schema.enums import BuiltinOperator
 from oplet.schema.options import MulOptions
 from oplet_compiled_ops.elementwise.fixed_point import scaled
 from oplet_compiled_ops.library.kernels import Kernel, kernel
@@ -24,18 +24,12 @@ column_means = emitted("reductions:column_means")
 squares, total = emitted("reductions:squares"), emitted("reductions:total")
 
 
-@kernel("void(f4[::1], f4[::1], i8, f4)")
-def TOTALS(x, out, columns, share):  # type: ignore[no-untyped-def]
-    """Compute `share` times the sum of each row of `columns` numbers of a flat float32 array; with AVX-512 XNNPACK's."""
+@kernel("void(f4[::1], f4[::1], i8, f4, i8)")
+def TOTALS(x, out, columns, share, squared):  # type: ignore[no-untyped-def]
+    """Compute `share` times the sum of each row of `columns` floats of a flat array, or of their squares; with AVX-512 XNNPACK's."""
     for row in range(out.size):
-        out[row] = total(x.ctypes.data + 4 * row * columns, columns) * share
-
-
-@kernel("void(f4[::1], f4[::1], i8, f4)")
-def TOTALS_OF_SQUARES(x, out, columns, share):  # type: ignore[no-untyped-def]
-    """Compute `share` times the sum of squares of each row of `columns` numbers of a flat float32 array; with AVX-512 XNNPACK's."""
-    for row in range(out.size):
-        out[row] = squares(x.ctypes.data + 4 * row * columns, columns) * share
+        at = x.ctypes.data + 4 * row * columns
+        out[row] = (squares(at, columns) if squared else total(at, columns)) * share
 
 
 @kernel("void(f4[:,:,::1], f4[:,::1])")
@@ -92,27 +86,25 @@ def squares_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
         if maker.outputs[0] is node.inputs[0]
         and maker.inputs[0] is maker.inputs[-1]
         and maker.inputs[0].type is TensorType.FLOAT32
-        and (maker.op is BuiltinOperator.SQUARE or _is_plain_product(maker))
         and has_numpy_kernel(maker)
+        and (
+            maker.op is BuiltinOperator.SQUARE
+            or (maker.op is BuiltinOperator.MUL and not maker.options(MulOptions).fused_activation_function)
+        )
     ]
-
-
-def _is_plain_product(node: Node) -> bool:
-    none = ActivationFunctionType.NONE
-    return node.op is BuiltinOperator.MUL and node.options(MulOptions).fused_activation_function == none
 
 
 def plan_rows(context: Context, node: Node, columns: int, share: float) -> Bind:
     """Plan `share` times the sums of float32, or of the squares of floats, over the last axes, whose product of lengths is `columns`."""
     source, output = (node.absorbed[0] if node.absorbed else node).inputs[0], node.outputs[0]
-    kernel = TOTALS_OF_SQUARES if node.absorbed else TOTALS
-    ready(kernel)
+    ready(TOTALS)
     ranges = cut(output.size, source.size // WORTH_VALUES, context.num_threads)
 
     def bind() -> Thunk:
         x, y = flat(source.data), flat(output.data)
-        parts = each(ranges, lambda some, _: (x[some[0] * columns : some[1] * columns], y[slice(*some)], columns, share))
-        return thunk([Step(kernel, parts)], context.num_threads)
+        more = columns, share, len(node.absorbed)
+        parts = each(ranges, lambda some, _: (x[some[0] * columns : some[1] * columns], y[slice(*some)], *more))
+        return thunk([Step(TOTALS, parts)], context.num_threads)
 
     return bind
 

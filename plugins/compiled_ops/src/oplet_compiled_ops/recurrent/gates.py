@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from oplet_compiled_ops.library.lazy import inlined
-from oplet_compiled_ops.softmax.exponentials import exp
+from oplet_compiled_ops.softmax.exponentials import sigmoid
 
 __all__ = ["quotient", "sigmoids", "tanh", "tanhs"]
 
-_ONE, _ZERO, _LOWEST = np.float32(1), np.float32(0), np.float32(-87.33)
 #: Coefficients of tanh's numerator and denominator, the highest first, and where the quotient is 1; XNNPACK's.
 _ABOVE = (1.4248920266e-08, 2.1235626264e-05, 3.5330520477e-03, 1.3412411511e-01, 1.0)
 _BELOW, _END = (8.1365948290e-07, 3.3472978976e-04, 2.6018999517e-02, 4.6745735407e-01, 1.0), 7.9807181358
@@ -44,9 +43,7 @@ def tanh(x):  # type: ignore[no-untyped-def]
 def sigmoids(values):  # type: ignore[no-untyped-def]
     """Compute 1 / (1 + exp(-x)) of each value in place; denormal results become 0."""
     for i in range(values.size):
-        value = values[i]
-        gate = _ONE / (_ONE + exp(-(_LOWEST if value < _LOWEST else value)))
-        values[i] = _ZERO if value < _LOWEST else gate
+        values[i] = sigmoid(values[i])
 
 
 @_inlined

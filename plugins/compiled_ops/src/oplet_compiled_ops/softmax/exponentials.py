@@ -13,7 +13,7 @@ import numpy as np
 
 from oplet_compiled_ops.library.lazy import emitted, inlined
 
-__all__ = ["LOGISTIC", "LOG_SOFTMAX", "SOFTMAX", "exp"]
+__all__ = ["LOGISTIC", "LOG_SOFTMAX", "SOFTMAX", "exp", "sigmoid"]
 
 _LOG2_E, _LN2_HIGH, _LN2_LOW = np.float32(1.4426950408889634), np.float32(0.693145751953125), np.float32(1.4286068e-06)
 #: 1.5 * 2**23 + 127: adding it rounds to an integer, which with the bias of exponents the sum's low bits are.
@@ -22,7 +22,7 @@ _LOWEST, _HIGHEST, _ONE, _ZERO = np.float32(-87.33654), np.float32(88.37), np.fl
 _P5, _P4, _P3 = np.float32(8.289291e-03), np.float32(4.1897822e-02), np.float32(1.6667652e-01)
 _P2, _P1 = np.float32(4.9999151e-01), np.float32(9.9999970e-01)
 
-largest, total_of_powers = emitted("reductions:largest"), emitted("reductions:total_of_powers")
+largest, exp_total = emitted("reductions:largest"), emitted("reductions:exp_total")
 logistics = emitted("reductions:logistics")
 _contracting: Callable[..., Any] = inlined(error_model="numpy", fastmath={"contract"})
 
@@ -40,12 +40,17 @@ def exp(x):  # type: ignore[no-untyped-def]
     return (r * power) * p + power
 
 
+@_contracting
+def sigmoid(x):  # type: ignore[no-untyped-def]
+    power = exp(-abs(x))
+    below = _ZERO if abs(x) > -_LOWEST else power / (power + _ONE)
+    return _ONE - below if x > _ZERO else below
+
+
 def LOGISTIC(x, out):  # type: ignore[no-untyped-def]
     """Compute 1 / (1 + exp(-x)); denormal results become 0, as denormals are a hundred times slower."""
     for i in range(logistics(x.ctypes.data, out.ctypes.data, out.size), out.size):
-        power = exp(-abs(x[i]))
-        below = _ZERO if abs(x[i]) > -_LOWEST else power / (power + _ONE)
-        out[i] = _ONE - below if x[i] > _ZERO else below
+        out[i] = sigmoid(x[i])
 
 
 def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
@@ -60,7 +65,7 @@ def SOFTMAX(x, out, columns, beta):  # type: ignore[no-untyped-def]
             power = exp(distance)
             # Denormals, as of masked values, count as 0.
             target[i] = _ZERO if distance < _LOWEST else power
-        factor = _ONE / total_of_powers(target.ctypes.data, columns)
+        factor = _ONE / exp_total(target.ctypes.data, columns)
         for i in range(columns):
             target[i] *= factor
 
@@ -73,6 +78,6 @@ def LOG_SOFTMAX(x, out, columns):  # type: ignore[no-untyped-def]
         most = largest(first + 4 * start, columns)  # with a NaN the sum is NaN, whatever this is
         for i in range(columns):
             target[i] = exp(row[i] - most)
-        less = np.float32(np.log(total_of_powers(target.ctypes.data, columns)))
+        less = np.float32(np.log(exp_total(target.ctypes.data, columns)))
         for i in range(columns):
             target[i] = (row[i] - most) - less

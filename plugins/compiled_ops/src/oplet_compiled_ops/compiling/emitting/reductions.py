@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils as numba_cgutils
 from numba.core import types
 from numba.extending import intrinsic
 
@@ -20,6 +19,7 @@ from oplet_compiled_ops.compiling.emitting.vectors import (
     I64,
     LANES,
     broadcast,
+    cgutils,
     constant,
     load,
     load_some,
@@ -29,10 +29,9 @@ from oplet_compiled_ops.compiling.emitting.vectors import (
 )
 from oplet_compiled_ops.library.levels import current
 
-cgutils: Any = numba_cgutils  # it has no types
-
 __all__ = [
     "column_means",
+    "exp_total",
     "inverse_root",
     "inverse_roots",
     "largest",
@@ -40,7 +39,6 @@ __all__ = [
     "smallest",
     "squares",
     "total",
-    "total_of_powers",
     "window",
 ]
 
@@ -124,7 +122,7 @@ largest: Any = _extreme(">", float("-inf"))
 smallest: Any = _extreme("<", float("inf"))
 #: The sum, as XNNPACK's f32-rsum (avx512f-u32-acc2) has it, and that of exponentials (f32-raddstoreexpminusmax, avx512f-rr2-p5-u64-acc2).
 total: Any = _reduction(_add, _add, 0.0, 2)
-total_of_powers: Any = _reduction(_add, _add, 0.0, 2, late=4)
+exp_total: Any = _reduction(_add, _add, 0.0, 2, late=4)
 #: The sum of squares, as XNNPACK's f32-rsum2 (avx512f-u64-acc4) has it, which it makes of MUL and MEAN.
 squares: Any = _reduction(lambda b, sums, x: multiply_add(b, x, x, sums), _add, 0.0, 4)
 
@@ -222,10 +220,8 @@ column_means: Any = intrinsic(_column_means_code)
 
 
 def _assembled(b: ir.IRBuilder, text: str, constraints: str, *arguments: Any) -> Any:
-    kind = arguments[0].type
-    return b.call(
-        ir.InlineAsm(ir.FunctionType(kind, [a.type for a in arguments]), text, constraints, side_effect=False), arguments
-    )
+    kind = ir.FunctionType(arguments[0].type, [argument.type for argument in arguments])
+    return b.call(ir.InlineAsm(kind, text, constraints, side_effect=False), arguments)
 
 
 def _has_estimates() -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils as numba_cgutils
 from numba.core import types
 from numba.extending import intrinsic
 
@@ -17,6 +16,7 @@ from oplet_compiled_ops.compiling.emitting.vectors import (
     Finish,
     address,
     broadcast,
+    cgutils,
     constant,
     dot_bytes,
     dot_pairs,
@@ -26,8 +26,6 @@ from oplet_compiled_ops.compiling.emitting.vectors import (
     store,
 )
 from oplet_compiled_ops.library.levels import current
-
-cgutils: Any = numba_cgutils  # it has no types
 
 __all__ = ["scaled_tile", "tile"]
 

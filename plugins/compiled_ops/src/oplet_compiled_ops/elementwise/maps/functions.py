@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet_compiled_ops.library.kernels import kernel
+from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import emitted, inlined
 from oplet_compiled_ops.recurrent.gates import quotient
 
@@ -60,24 +60,16 @@ def _sine(x, cosine):  # type: ignore[no-untyped-def]
     return quotient(x, _SINE_ABOVE, _SINE_BELOW, 4.0)
 
 
-@kernel("void(f4[::1], f4[::1])")
-def SIN(x, out):  # type: ignore[no-untyped-def]
-    """Compute out = sin(x), element by element; XNNPACK's up to 2**20."""
-    for i in range(out.size):
-        out[i] = _sine(x[i], False)
-    if largest(x.ctypes.data, x.size) > _FAR or smallest(x.ctypes.data, x.size) < -_FAR:
+def _waves(far: Any, cosine: bool) -> Kernel:
+    def waves(x, out):  # type: ignore[no-untyped-def]
         for i in range(out.size):
-            out[i] = np.sin(x[i]) if abs(x[i]) > _FAR else out[i]
+            out[i] = _sine(x[i], cosine)
+        if largest(x.ctypes.data, x.size) > _FAR or smallest(x.ctypes.data, x.size) < -_FAR:
+            for i in range(out.size):
+                out[i] = far(x[i]) if abs(x[i]) > _FAR else out[i]
 
-
-@kernel("void(f4[::1], f4[::1])")
-def COS(x, out):  # type: ignore[no-untyped-def]
-    """Compute out = cos(x), element by element; XNNPACK's up to 2**20."""
-    for i in range(out.size):
-        out[i] = _sine(x[i], True)
-    if largest(x.ctypes.data, x.size) > _FAR or smallest(x.ctypes.data, x.size) < -_FAR:
-        for i in range(out.size):
-            out[i] = np.cos(x[i]) if abs(x[i]) > _FAR else out[i]
+    waves.__name__ = far.__name__
+    return Kernel(waves, "void(f4[::1], f4[::1])")
 
 
 @kernel("void(f4[::1], f4[::1])")
@@ -85,3 +77,7 @@ def INVERSE_ROOT(x, out):  # type: ignore[no-untyped-def]
     """Compute out = 1 / sqrt(x), element by element; with AVX-512 XNNPACK's estimate and Newton step."""
     for i in range(inverse_roots(x.ctypes.data, out.ctypes.data, out.size), out.size):
         out[i] = _ONE / np.sqrt(x[i])
+
+
+#: Of each number; XNNPACK's up to 2**20.
+SIN, COS = _waves(np.sin, False), _waves(np.cos, True)

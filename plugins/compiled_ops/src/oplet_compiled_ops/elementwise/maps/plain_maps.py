@@ -26,44 +26,9 @@ _inlined: Any = inlined(inline="always", error_model="numpy", boundscheck=False)
 
 
 @_inlined
-def _absolute(x):  # type: ignore[no-untyped-def]
-    return abs(x)
-
-
-@_inlined
-def _negative(x):  # type: ignore[no-untyped-def]
-    return -x
-
-
-@_inlined
-def _ceil(x):  # type: ignore[no-untyped-def]
-    return np.ceil(x)
-
-
-@_inlined
-def _floor(x):  # type: ignore[no-untyped-def]
-    return np.floor(x)
-
-
-@_inlined
-def _rint(x):  # type: ignore[no-untyped-def]
-    return np.rint(x)
-
-
-@_inlined
 def _sign(x):  # type: ignore[no-untyped-def]
     # NaN stays NaN.
     return x if x != x else (x > 0) - (x < 0)
-
-
-@_inlined
-def _square(x):  # type: ignore[no-untyped-def]
-    return x * x
-
-
-@_inlined
-def _root(x):  # type: ignore[no-untyped-def]
-    return np.sqrt(x)
 
 
 @_inlined
@@ -71,28 +36,18 @@ def _is_zero(x):  # type: ignore[no-untyped-def]
     return x == 0
 
 
-@_inlined
-def _exp(x):  # type: ignore[no-untyped-def]
-    return np.exp(x)
-
-
-@_inlined
-def _log(x):  # type: ignore[no-untyped-def]
-    return np.log(x)
-
-
-_RULES = {
-    "absolute": _absolute,
-    "negative": _negative,
-    "ceil": _ceil,
-    "floor": _floor,
-    "rint": _rint,
+_RULES: dict[str, Any] = {
+    "absolute": np.absolute,
+    "negative": np.negative,
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "rint": np.rint,
     "sign": _sign,
-    "square": _square,
-    "root": _root,
+    "square": np.square,
+    "root": np.sqrt,
     "is_zero": _is_zero,
-    "exp": _exp,
-    "log": _log,
+    "exp": np.exp,
+    "log": np.log,
     "tanh": tanh,
     "gelu": gelu,
     "gelu_by_tanh": gelu_by_tanh,
