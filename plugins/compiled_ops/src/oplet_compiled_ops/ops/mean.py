@@ -82,9 +82,9 @@ def _plan_blocks(context: Context, node: Node, shape: tuple[int, int, int, int])
 
     def bind() -> Thunk:
         x, y = source.data.reshape(outer * blocks, rows, inner), output.data.reshape(outer, inner)
-        means = np.empty((outer * blocks, inner), np.float32)
-        parts = each(ranges, lambda some, _: (x[slice(*some)], means[slice(*some)]))
-        last = means.reshape(outer, blocks, inner), y
+        own = np.empty((outer * blocks, inner), np.float32)
+        parts = each(ranges, lambda some, _: (x[slice(*some)], own[slice(*some)]))
+        last = own.reshape(outer, blocks, inner), y
         return thunk([Step(means.MEAN_OF_LONG_COLUMNS, parts), Step(means.MEAN_OF_COLUMNS, [last])], context.num_threads)
 
     return bind

@@ -18,7 +18,7 @@ __all__ = ["NEIGHBOURS", "NORM", "QUANTIZED_NORM", "RMS_NORM"]
 _LEAST = np.float32(1e-6)
 
 highest_bit = emitted("atomics:highest_bit")
-inverse_root, squares = emitted("reductions:inverse_root"), emitted("reductions:squares")
+inverse_root, squares = emitted("reductions:rsqrt"), emitted("reductions:squares")
 _inlined: Callable[..., Any] = inlined(error_model="numpy")
 
 

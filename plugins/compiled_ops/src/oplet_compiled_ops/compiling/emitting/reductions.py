@@ -29,18 +29,7 @@ from oplet_compiled_ops.compiling.emitting.vectors import (
 )
 from oplet_compiled_ops.library.levels import current
 
-__all__ = [
-    "column_means",
-    "exp_total",
-    "inverse_root",
-    "inverse_roots",
-    "largest",
-    "logistics",
-    "smallest",
-    "squares",
-    "total",
-    "window",
-]
+__all__ = ["column_means", "exp_total", "largest", "logistics", "rsqrt", "rsqrts", "smallest", "squares", "total", "window"]
 
 _FLOATS, _INTEGERS = ir.VectorType(F32, LANES), ir.VectorType(I32, LANES)
 #: 1.5 * 2**18: a sum with it has 5 bits after the point.
@@ -229,7 +218,7 @@ def _has_estimates() -> bool:
     return current().name.startswith("x86-64-v4")
 
 
-def _inverse_root(b: ir.IRBuilder, x: Any) -> Any:
+def _rsqrt(b: ir.IRBuilder, x: Any) -> Any:
     """Emit 1 / sqrt(x) of a number or a vector; with AVX-512 an estimate and a Newton step; infinity of 0."""
     wide = isinstance(x.type, ir.VectorType)
     one, half, infinite, zero = (constant(v, F32) if wide else F32(v) for v in (1.0, 0.5, float("inf"), 0.0))
@@ -241,8 +230,8 @@ def _inverse_root(b: ir.IRBuilder, x: Any) -> Any:
     return b.select(b.fcmp_ordered("==", x, zero), y, found)
 
 
-def _inverse_root_code(context: Any, value: Any) -> Any:
-    return types.float32(types.float32), lambda _, b, __, arguments: _inverse_root(b, arguments[0])
+def _rsqrt_code(context: Any, value: Any) -> Any:
+    return types.float32(types.float32), lambda _, b, __, arguments: _rsqrt(b, arguments[0])
 
 
 def _logistic(b: ir.IRBuilder, x: Any) -> Any:
@@ -283,6 +272,6 @@ def _mapped(function: Callable[[ir.IRBuilder, Any], Any]) -> Any:
 
 
 #: Called in kernels with all arguments but the first, the typing context.
-inverse_root: Any = intrinsic(_inverse_root_code)
-inverse_roots: Any = _mapped(_inverse_root)
+rsqrt: Any = intrinsic(_rsqrt_code)
+rsqrts: Any = _mapped(_rsqrt)
 logistics: Any = _mapped(_logistic)

@@ -32,7 +32,7 @@ _QUARTER, _QUARTER_REST = np.float32(1.5707963705), np.float32(-4.3711388e-08)
 #: Beyond it two parts of a turn are too few: XNNPACK's sines are off by more than 2e-6, and far beyond by thousands.
 _FAR = np.float32(1 << 20)
 
-inverse_roots = emitted("reductions:inverse_roots")
+inverse_roots = emitted("reductions:rsqrts")
 largest, smallest = emitted("reductions:largest"), emitted("reductions:smallest")
 _contracting: Callable[..., Any] = inlined(error_model="numpy", fastmath={"contract"}, forceinline=True)
 
