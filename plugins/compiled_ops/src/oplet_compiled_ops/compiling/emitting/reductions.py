@@ -49,7 +49,7 @@ def _reduction(step: Any, join: Any, neutral: float, count: int, late: int = 0) 
     the numbers that fill no vector, and is halved in the same way: the order of XNNPACK's kernels with AVX-512. With `late` vectors of
     a turn, several of each partial result, those that fill no turn come after the joining.
     """
-    together = late or count
+    together = max(late, count)
 
     def generate(_: Any, b: ir.IRBuilder, __: Any, arguments: list[Any]) -> Any:
         start, left = arguments
