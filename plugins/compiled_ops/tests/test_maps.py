@@ -115,7 +115,7 @@ def test_zeros_keep_their_signs_as_in_litert(op: str) -> None:
     np.testing.assert_array_equal(np.signbit(found), np.signbit(-x if op == "NEG" else x))
 
 
-@pytest.mark.parametrize("op", ["COS", "EXP", "LOG", "SIN"])
+@pytest.mark.parametrize("op", ["EXP", "LOG"])
 def test_numpy_computes_many_numbers(op: str) -> None:
     assert not is_compiled(one_op_model(op, [Spec("float32", [5000])], [Spec("float32", [5000])]))
 

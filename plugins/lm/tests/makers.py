@@ -27,7 +27,7 @@ MODEL, WEIGHTS, SENTENCEPIECE, METADATA, HUGGINGFACE, EXECUTOR = 3, 7, 4, 5, 6, 
 
 
 def follows_avx512() -> bool:
-    """Return whether there are compiled kernels for AVX-512, whose RMS norm is XNNPACK's bit for bit."""
+    """Return whether there are compiled kernels for AVX-512, whose floats are XNNPACK's bit for bit."""
     return (
         find_spec("oplet_compiled_ops") is not None and importlib.import_module("oplet_compiled_ops.library.levels").has_masks()
     )

@@ -62,7 +62,7 @@ def _parts(function: Any, seen: set[int]) -> Iterator[Any]:
             yield value.path
         elif isinstance(value, types.FunctionType):
             yield from _parts(value, seen)
-        elif isinstance(value, (bool, int, float, str, np.generic)):
+        elif isinstance(value, (bool, int, float, str, tuple, np.generic, np.ufunc)):
             yield repr(value)
 
 

@@ -32,7 +32,7 @@ _TAPS = f"f4[:,::1], i8[::1], {', '.join(['i8'] * 18)}, f4, f8, f8, f8"
 
 
 product_kernel = family_of("convolution.tiles:product_kernel", lambda *_: f"void({', '.join(['i8'] * 16 + ['f8'] * 3)})")
-scaled_kernel = family_of("convolution.tiles:scaled_kernel", lambda *_: f"void({', '.join(['i8'] * 20 + ['f8'] * 2)})")
+scaled_kernel = family_of("convolution.tiles:scaled_kernel", lambda *_: f"void({', '.join(['i8'] * 21 + ['f8'] * 2)})")
 taps_kernel = family_of("convolution.taps:taps_kernel", lambda source, *_: f"void({source}[:,::1], {_TAPS})")
 any_taps_kernel = family_of(
     "convolution.taps:any_taps_kernel", lambda source, *_: f"void({source}[:,::1], {_TAPS}, i8, i8, i8, i8)"

@@ -17,7 +17,7 @@ from oplet_builtin_ops.layers.blocks import block_scales
 from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_compiled_ops.convolution import PAD_BATCHES, SCALED_ROWS, scaled_kernel
 from oplet_compiled_ops.convolution.products import BLOCK_BYTES, Layout, layout_of, panel_vectors, panels_of
-from oplet_compiled_ops.convolution.row_quantization import FACTORS, QUANTIZE_BYTES, ROWS_TO_FLOATS, quantization_of
+from oplet_compiled_ops.convolution.row_quantization import QUANTIZE_BYTES, ROWS_TO_FLOATS, quantization_of
 from oplet_compiled_ops.library.kernels import kernel
 from oplet_compiled_ops.library.levels import LANES, has_byte_products
 from oplet_compiled_ops.library.memory import Array, address, aligned, padded_rows
@@ -55,7 +55,7 @@ def multiplies_bytes(layer: HybridLayer) -> bool:
 def plan_scaled_tiles(context: Context, node: Node, windows: Windows2D, layer: HybridLayer) -> Bind:
     """Plan a layer for which `multiplies_bytes` is true, as a tiled product of bytes whose sums are scaled to floats.
 
-    Its results are those of numpy's kernels; with blockwise weights the order of additions is XNNPACK's.
+    Its results are XNNPACK's where that claims the layer, with AVX-512 bit for bit, else those of numpy's kernels.
 
     Args:
         windows: the windows over the activations, (batches, rows, columns, channels).
@@ -115,7 +115,7 @@ def plan_scaled_tiles(context: Context, node: Node, windows: Windows2D, layer: H
         inputs = address(integers), address(layout.starts), address(layout.offsets), layout.runs, steps
         constants = address(panels), address(marks) if size else 0, address(table), table.shape[1]
         outputs = channels, address(result), channels * 4
-        quantization = address(zeros.data), address(factors.data), windows.count // batches
+        quantization = address(zeros.data), address(factors.data), windows.count // batches, layer.even
         words = *inputs, *constants, *outputs, *quantization
         run.append(Step(product, each(ranges, lambda of, _: (*words, *of[0], *of[1], block, *bounds))))
         return thunk(run, context.num_threads, integers, result, layout.starts, layout.offsets, panels, marks, table)
@@ -159,10 +159,10 @@ def _scaled_panels(layer: HybridLayer, layout: Layout, vectors: int, packed: boo
 
 
 @kernel(
-    "void(f4[:,::1], i1[:,::1], f4[:,::1], f4[:,::1], f4[::1], f4[:,::1], i8, i8, f4, f4)",
+    "void(f4[:,::1], i1[:,::1], f4[:,::1], f4[::1], f4[::1], f4[::1], f4[:,::1], i8, i8, f4, f4)",
     fastmath={"reassoc", "contract", "nsz"},
 )
-def _rows_kernel(values, weights, scales, factors, bias, output, first, last, low, high):  # type: ignore[no-untyped-def]
+def _rows_kernel(values, weights, scales, own, others, bias, output, first, last, low, high):  # type: ignore[no-untyped-def]
     depth = weights.shape[1]
     blocks = scales.shape[1]
     size = depth // blocks
@@ -175,7 +175,8 @@ def _rows_kernel(values, weights, scales, factors, bias, output, first, last, lo
                 for k in range(size):
                     part += left[k] * np.float32(right[k])
                 total += part * scales[unit, block]
-            result = total * factors[row, unit] + bias[unit]
+            factor = np.float32(np.float64(own[row]) * np.float64(others[unit]))  # first, in whatever order the rest is computed
+            result = total * factor + bias[unit]
             output[row, unit] = min(max(result, low), high)
 
 
@@ -189,22 +190,22 @@ def plan_hybrid_rows(context: Context, node: Node, layer: HybridLayer) -> Bind:
         decline("it has many rows, none, or weights of a kind that it does not read as bytes.")
     if layer.block_size and (depth % layer.block_size or layer.block_size < _SMALLEST):
         decline("its blocks of weights are short, or do not fill a row.")
-    ready(_rows_kernel, ROWS_TO_FLOATS, FACTORS)
+    ready(_rows_kernel, ROWS_TO_FLOATS)
     quantized = context.add_temporary(node, layer.source.shape, TensorType.FLOAT32)
-    charge(4 * units * (3 + layer.batches) + (4 * weights.size // layer.block_size if layer.block_size else 0))
+    charge(4 * units * 3 + (4 * weights.size // layer.block_size if layer.block_size else 0))
     scales = block_scales(weights, layer.even) if layer.block_size else np.ones((units, 1), np.float32)
     bias = np.zeros(units, np.float32) if layer.bias is None else layer.bias.data.reshape(-1).astype(np.float32)
     bounds = float_activation_range(layer.activation)
     ranges = cut(units, weights.size * layer.batches // _WORTH, context.num_threads)
 
     def bind() -> Thunk:
-        factors, own = np.empty((layer.batches, units), np.float32), np.empty(layer.batches, np.float32)
+        own = np.empty(layer.batches, np.float32)
         source, values = (tensor.data.reshape(layer.batches, depth) for tensor in (layer.source, quantized))
         rows = np.ascontiguousarray(weights.data).view(np.int8).reshape(units, depth)
         target = output.data.reshape(layer.batches, units)
-        arguments = each(ranges, lambda some, _: (values, rows, scales, factors, bias, target, *some, *bounds))
         others = np.ascontiguousarray(np.broadcast_to(layer.scales, units))
-        steps = [Step(ROWS_TO_FLOATS, [(source, values, own, quantization_of(layer))]), Step(FACTORS, [(own, others, factors)])]
-        return thunk([*steps, Step(_rows_kernel, arguments)], context.num_threads)
+        arguments = each(ranges, lambda some, _: (values, rows, scales, own, others, bias, target, *some, *bounds))
+        quantize = Step(ROWS_TO_FLOATS, [(source, values, own, quantization_of(layer))])
+        return thunk([quantize, Step(_rows_kernel, arguments)], context.num_threads)
 
     return bind

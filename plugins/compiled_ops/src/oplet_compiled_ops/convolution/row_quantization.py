@@ -8,7 +8,7 @@ from oplet_builtin_ops.layers.hybrid_layer import HybridLayer
 from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import emitted, inlined
 
-__all__ = ["FACTORS", "QUANTIZE_BYTES", "QUANTIZE_ROWS", "ROWS_TO_FLOATS", "quantization_of"]
+__all__ = ["QUANTIZE_BYTES", "QUANTIZE_ROWS", "ROWS_TO_FLOATS", "quantization_of"]
 
 #: How rows are quantized: without a zero point, with one, or with one as XNNPACK does (`quantize_to_even`).
 SYMMETRIC, AROUND, TO_EVEN = 0, 1, 2
@@ -128,11 +128,3 @@ def QUANTIZE_ROWS(values, target, scales, how):  # type: ignore[no-untyped-def]
 
 #: The same with integers that are stored as floats.
 ROWS_TO_FLOATS = Kernel(QUANTIZE_ROWS.function, "void(f4[:,::1], f4[:,::1], f4[::1], i8)")
-
-
-@kernel("void(f4[::1], f4[::1], f4[:,::1])")
-def FACTORS(scales, others, factors):  # type: ignore[no-untyped-def]
-    """Compute the outer product of row scales and column scales into `factors`."""
-    for row in range(scales.size):
-        for column in range(others.size):
-            factors[row, column] = scales[row] * others[column]

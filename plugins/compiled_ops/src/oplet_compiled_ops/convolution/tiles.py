@@ -83,7 +83,7 @@ def scaled_kernel(vectors: int, rows: int, packed: bool, blocked: bool) -> Calla
     It computes the windows `first` to `last` and the panels `first_panel` to `last_panel` (both exclusive), four byte products to
     a 32-bit lane (AVX-512 VNNI). The sum of a window and a filter, less the activations' zero point times the filter's sum, is
     exact. It is multiplied with the scale of the window's batch (`factors`, with zero points in `zeros`; `per` windows make a
-    batch) times that of the filter. `table` has three rows: the filters' scales, biases, and sums, which are int32.
+    batch) times that of the filter; `in_turn` with one, then fused with the bias with the other, as XNNPACK does. `table` has three rows: the filters' scales, biases, and sums, which are int32.
 
     Args:
         vectors: the vectors of 16 filters of a panel.
@@ -100,7 +100,7 @@ def scaled_kernel(vectors: int, rows: int, packed: bool, blocked: bool) -> Calla
     # fmt: off
     def product(  # type: ignore[no-untyped-def]
         source, pixels, runs, run_count, run_length, weights, marks, table, channels, columns, output, row_bytes,
-        zeros, factors, per, first, last, first_panel, last_panel, block, low, high,
+        zeros, factors, per, in_turn, first, last, first_panel, last_panel, block, low, high,
     ):
         # fmt: on
         panel_bytes = run_count * run_length * width * 4
@@ -114,7 +114,7 @@ def scaled_kernel(vectors: int, rows: int, packed: bool, blocked: bool) -> Calla
                         vectors, rows, two, several,
                         source, pixels, runs, run_count, run_length, weights + panel * panel_bytes, marks + panel * mark_bytes,
                         table, channels, channel, columns - channel, output + channel * 4, row_bytes,
-                        zeros, factors, per, row, stop, low, high,
+                        zeros, factors, per, in_turn, row, stop, low, high,
                     )  # fmt: skip
 
     return product

@@ -28,7 +28,6 @@ __all__ = [
     "float_pair_kernel",
     "pair_of",
     "plan_flat",
-    "plan_rows",
     "quantized_pair_kernel",
     "worth_sharing",
 ]
@@ -79,20 +78,6 @@ def plan_flat(
             del arrays[0]
         parts = each(ranges, lambda some, _: (*(array[slice(*some)] for array in arrays), *constants))
         return thunk([Step(chosen, parts)], context.num_threads)
-
-    return bind
-
-
-def plan_rows(context: Context, node: Node, kernel: Kernel, columns: int) -> Bind:
-    """Plan a reduction of float32 over the last axes, whose product of lengths is `columns`, by a kernel of flat arrays."""
-    source, output = node.inputs[0], node.outputs[0]
-    ready(kernel)
-    ranges = cut(output.size, source.size // WORTH_VALUES, context.num_threads)
-
-    def bind() -> Any:
-        x, y = flat(source.data), flat(output.data)
-        parts = each(ranges, lambda some, _: (x[some[0] * columns : some[1] * columns], y[slice(*some)], columns))
-        return thunk([Step(kernel, parts)], context.num_threads)
 
     return bind
 

@@ -2,53 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, TensorType, charge
+from oplet.schema.enums import BuiltinOperator
+from oplet.schema.options import MulOptions
 from oplet_compiled_ops.elementwise.fixed_point import scaled
 from oplet_compiled_ops.library.kernels import Kernel, kernel
-from oplet_compiled_ops.library.lazy import emitted, inlined
-from oplet_compiled_ops.overriding import Bind, Thunk
+from oplet_compiled_ops.library.lazy import emitted
+from oplet_compiled_ops.library.memory import flat
+from oplet_compiled_ops.overriding import Bind, Thunk, has_numpy_kernel
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each, slots
 from oplet_compiled_ops.threads.team import Step, ready, thunk
 
-__all__ = ["MEAN", "MEAN_OF_COLUMNS", "MEAN_OF_LONG_COLUMNS", "MEAN_OF_ROWS", "SUM_OF_ROWS", "plan_scaled_sums"]
+__all__ = ["MEAN", "MEAN_OF_COLUMNS", "MEAN_OF_LONG_COLUMNS", "plan_rows", "plan_scaled_sums", "squares_to_absorb"]
 
 column_means = emitted("reductions:column_means")
-
-_in_any_order: Callable[..., Any] = inlined(error_model="numpy", fastmath={"reassoc", "nsz"}, boundscheck=False)
-
-
-@_in_any_order
-def _total(x):  # type: ignore[no-untyped-def]
-    total = np.float32(0)
-    for i in range(x.size):
-        total += x[i]
-    return total
+squares, total = emitted("reductions:squares"), emitted("reductions:total")
 
 
-@kernel("void(f4[::1], f4[::1], i8)")
-def MEAN_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
-    """Compute the mean of each row of `columns` numbers of a flat float32 array."""
-    count = np.float32(columns)
+@kernel("void(f4[::1], f4[::1], i8, f4, i8)")
+def TOTALS(x, out, columns, share, squared):  # type: ignore[no-untyped-def]
+    """Compute `share` times the sum of each row of `columns` floats of a flat array, or of their squares; with AVX-512 XNNPACK's."""
     for row in range(out.size):
-        out[row] = _total(x[row * columns : (row + 1) * columns]) / count
-
-
-@kernel("void(f4[::1], f4[::1], i8)")
-def SUM_OF_ROWS(x, out, columns):  # type: ignore[no-untyped-def]
-    """Compute the sum of each row of `columns` numbers of a flat float32 array."""
-    for row in range(out.size):
-        out[row] = _total(x[row * columns : (row + 1) * columns])
+        at = x.ctypes.data + 4 * row * columns
+        out[row] = (squares(at, columns) if squared else total(at, columns)) * share
 
 
 @kernel("void(f4[:,:,::1], f4[:,::1])")
 def MEAN_OF_COLUMNS(x, out):  # type: ignore[no-untyped-def]
     """Compute the mean over the middle axis of a float32 array (outer, rows, columns), adding rows in order."""
-    count = np.float32(x.shape[1])
+    share = np.float32(1) / np.float32(x.shape[1])
     for outer in range(x.shape[0]):
         target, first = out[outer], x[outer, 0]
         for i in range(target.size):
@@ -58,7 +45,7 @@ def MEAN_OF_COLUMNS(x, out):  # type: ignore[no-untyped-def]
             for i in range(target.size):
                 target[i] += source[i]
         for i in range(target.size):
-            target[i] /= count
+            target[i] *= share
 
 
 @kernel("void(f4[:,:,::1], f4[:,::1])")
@@ -89,6 +76,37 @@ MEAN = {
     type: Kernel(_mean, f"void({code}[:,:,::1], {code}[:,::1], i4[::1], i8, i8, i8, i8, i8, i8, i8, i8, i8)")
     for type, code in _CODES.items()
 }
+
+
+def squares_to_absorb(node: Node, makers: Sequence[Node]) -> Sequence[Node]:
+    """Return, in a list, the node among `makers` that squares the floats that `node` sums, as XNNPACK sums these; an empty one for none."""
+    return [
+        maker
+        for maker in makers
+        if maker.outputs[0] is node.inputs[0]
+        and maker.inputs[0] is maker.inputs[-1]
+        and maker.inputs[0].type is TensorType.FLOAT32
+        and has_numpy_kernel(maker)
+        and (
+            maker.op is BuiltinOperator.SQUARE
+            or (maker.op is BuiltinOperator.MUL and not maker.options(MulOptions).fused_activation_function)
+        )
+    ]
+
+
+def plan_rows(context: Context, node: Node, columns: int, share: float) -> Bind:
+    """Plan `share` times the sums of float32, or of the squares of floats, over the last axes, whose product of lengths is `columns`."""
+    source, output = (node.absorbed[0] if node.absorbed else node).inputs[0], node.outputs[0]
+    ready(TOTALS)
+    ranges = cut(output.size, source.size // WORTH_VALUES, context.num_threads)
+
+    def bind() -> Thunk:
+        x, y = flat(source.data), flat(output.data)
+        more = columns, share, len(node.absorbed)
+        parts = each(ranges, lambda some, _: (x[some[0] * columns : some[1] * columns], y[slice(*some)], *more))
+        return thunk([Step(TOTALS, parts)], context.num_threads)
+
+    return bind
 
 
 def plan_scaled_sums(context: Context, node: Node, kernel: Kernel, shape: tuple[int, int, int], constants: Sequence[Any]) -> Bind:

@@ -6,13 +6,12 @@ from math import prod
 
 import numpy as np
 
-from oplet import Context, Node, NodeLimits, TensorType, charge, decline
+from oplet import Context, Node, NodeLimits, TensorType, charge, decline, ensure
 from oplet.kernels.axes import read_ints, resolve_axes
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.mean import REGISTRATION as BUILTIN
+from oplet_compiled_ops.elementwise import means
 from oplet_compiled_ops.elementwise.fixed_point import scaling
-from oplet_compiled_ops.elementwise.flat import plan_rows
-from oplet_compiled_ops.elementwise.means import MEAN, MEAN_OF_COLUMNS, MEAN_OF_LONG_COLUMNS, MEAN_OF_ROWS, plan_scaled_sums
 from oplet_compiled_ops.library.levels import LANES
 from oplet_compiled_ops.overriding import Bind, Thunk, override
 from oplet_compiled_ops.threads.splitting import WORTH_VALUES, cut, each
@@ -32,8 +31,11 @@ def plan(context: Context, node: Node) -> Bind:
         decline("its axes do not follow one another.")
     shape = source.shape[: axes[0]], source.shape[axes[0] : axes[-1] + 1], source.shape[axes[-1] + 1 :]
     outer, count, inner = (prod(part) for part in shape)
+    if floats and inner == 1:
+        return means.plan_rows(context, node, count, float(np.float32(1 / count)))
+    ensure(not node.absorbed, "its kernel of columns squares nothing.")
     if floats:
-        return plan_rows(context, node, MEAN_OF_ROWS, count) if inner == 1 else _plan_columns(context, node, outer, count, inner)
+        return _plan_columns(context, node, outer, count, inner)
     multiplier, shift = quantize_multiplier(quotient(source.scale, output.scale))
     # The division by the count is folded into the multiplier, as far as its 31 bits allow.
     bits = min(count.bit_length() - 1, 32, 31 + shift)
@@ -41,7 +43,7 @@ def plan(context: Context, node: Node) -> Bind:
     if shift > 0 or count >= 1 << 15:
         decline("its quotient of scales, or its number of values, is too large.")
     constants = source.zero_point * count, *scaling(multiplier, shift), output.zero_point, *quantized_range(output.type)
-    return plan_scaled_sums(context, node, MEAN[source.type], (outer, count, inner), constants)
+    return means.plan_scaled_sums(context, node, means.MEAN[source.type], (outer, count, inner), constants)
 
 
 def _plan_columns(context: Context, node: Node, outer: int, count: int, inner: int) -> Bind:
@@ -52,13 +54,13 @@ def _plan_columns(context: Context, node: Node, outer: int, count: int, inner: i
     blocks = next((blocks for blocks in (8, 6, 4) if count % blocks == 0 and count >= _LONG * blocks), 1)
     if blocks > 1 and source.size >= 2 * WORTH_VALUES:
         return _plan_blocks(context, node, (outer, blocks, count // blocks, inner))
-    ready(MEAN_OF_COLUMNS)
+    ready(means.MEAN_OF_COLUMNS)
     ranges = cut(outer, source.size // WORTH_VALUES, context.num_threads)
 
     def bind() -> Thunk:
         x, y = source.data.reshape(outer, count, inner), output.data.reshape(outer, inner)
         return thunk(
-            [Step(MEAN_OF_COLUMNS, each(ranges, lambda some, _: (x[slice(*some)], y[slice(*some)])))], context.num_threads
+            [Step(means.MEAN_OF_COLUMNS, each(ranges, lambda some, _: (x[slice(*some)], y[slice(*some)])))], context.num_threads
         )
 
     return bind
@@ -74,18 +76,20 @@ def _plan_blocks(context: Context, node: Node, shape: tuple[int, int, int, int])
     """
     source, output = node.inputs[0], node.outputs[0]
     outer, blocks, rows, inner = shape
-    ready(MEAN_OF_COLUMNS, MEAN_OF_LONG_COLUMNS)
+    ready(means.MEAN_OF_COLUMNS, means.MEAN_OF_LONG_COLUMNS)
     ranges = cut(outer * blocks, source.size // WORTH_VALUES, context.num_threads)
     charge(4 * outer * blocks * inner)
 
     def bind() -> Thunk:
         x, y = source.data.reshape(outer * blocks, rows, inner), output.data.reshape(outer, inner)
-        means = np.empty((outer * blocks, inner), np.float32)
-        parts = each(ranges, lambda some, _: (x[slice(*some)], means[slice(*some)]))
-        last = means.reshape(outer, blocks, inner), y
-        return thunk([Step(MEAN_OF_LONG_COLUMNS, parts), Step(MEAN_OF_COLUMNS, [last])], context.num_threads)
+        own = np.empty((outer * blocks, inner), np.float32)
+        parts = each(ranges, lambda some, _: (x[slice(*some)], own[slice(*some)]))
+        last = own.reshape(outer, blocks, inner), y
+        return thunk([Step(means.MEAN_OF_LONG_COLUMNS, parts), Step(means.MEAN_OF_COLUMNS, [last])], context.num_threads)
 
     return bind
 
 
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32, *MEAN]], constant=[1]))
+REGISTRATION = override(
+    BUILTIN, plan, NodeLimits(inputs=[[TensorType.FLOAT32, *means.MEAN]], constant=[1]), fuses=means.squares_to_absorb
+)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, NodeLimits, TensorType, decline
+from oplet import Context, Node, NodeLimits, TensorType, decline, ensure
 from oplet.kernels.fixed_point import quantize_multiplier, quantized_range, quotient
 from oplet_builtin_ops.ops.sum import REGISTRATION as BUILTIN
 from oplet_compiled_ops.elementwise.fixed_point import scaling
-from oplet_compiled_ops.elementwise.flat import plan_rows
-from oplet_compiled_ops.elementwise.means import MEAN, SUM_OF_ROWS, plan_scaled_sums
+from oplet_compiled_ops.elementwise.means import MEAN, plan_rows, plan_scaled_sums, squares_to_absorb
 from oplet_compiled_ops.elementwise.quantized_sums import REAL_SUM
 from oplet_compiled_ops.overriding import Bind, override
 from oplet_compiled_ops.shaping.reducing import INTEGERS, TOTAL, folded_shape, plan_reduction
@@ -28,7 +27,8 @@ def plan(context: Context, node: Node) -> Bind:
     if source.type is not TensorType.FLOAT32:
         return _plan_quantized(context, node, outer, count, inner)
     if inner == 1:
-        return plan_rows(context, node, SUM_OF_ROWS, count)
+        return plan_rows(context, node, count, 1.0)
+    ensure(not node.absorbed, "its kernel of columns squares nothing.")
     if count > _FEW:
         decline("its columns are long, and numpy's sums more precise.")
     return plan_reduction(context, node, TOTAL, "f4")
@@ -62,4 +62,4 @@ def _plan_quantized(context: Context, node: Node, outer: int, count: int, inner:
 
 
 _TYPES = [TensorType.FLOAT32, TensorType.UINT8, *REAL_SUM, *INTEGERS]
-REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[_TYPES], constant=[1]))
+REGISTRATION = override(BUILTIN, plan, NodeLimits(inputs=[_TYPES], constant=[1]), fuses=squares_to_absorb)

@@ -8,37 +8,42 @@ from typing import Any
 import numpy as np
 
 from oplet_compiled_ops.library.lazy import inlined
-from oplet_compiled_ops.softmax.exponentials import exp
+from oplet_compiled_ops.softmax.exponentials import sigmoid
 
-__all__ = ["sigmoids", "tanh", "tanhs"]
+__all__ = ["quotient", "sigmoids", "tanh", "tanhs"]
 
-_ONE, _TWO, _ZERO, _LOWEST = np.float32(1), np.float32(2), np.float32(0), np.float32(-87.33)
-#: Below this magnitude a polynomial is used, as 1 - 2 / (exp(2x) + 1) would lose digits by cancellation.
-_SMALL = np.float32(0.625)
-_T4, _T3, _T2 = np.float32(-5.70498872745e-3), np.float32(2.06390887954e-2), np.float32(-5.37397155531e-2)
-_T1, _T0 = np.float32(1.33314422036e-1), np.float32(-3.33332819422e-1)
+#: Coefficients of tanh's numerator and denominator, the highest first, and where the quotient is 1; XNNPACK's.
+_ABOVE = (1.4248920266e-08, 2.1235626264e-05, 3.5330520477e-03, 1.3412411511e-01, 1.0)
+_BELOW, _END = (8.1365948290e-07, 3.3472978976e-04, 2.6018999517e-02, 4.6745735407e-01, 1.0), 7.9807181358
 
 _inlined: Callable[..., Any] = inlined(error_model="numpy", boundscheck=False)
 _contracting: Callable[..., Any] = inlined(error_model="numpy", fastmath={"contract"})
 
 
 @_contracting
+def quotient(x, above, below, end):  # type: ignore[no-untyped-def]
+    """Compute x * p(x * x) / q(x * x), of x no farther from 0 than `end`, with polynomials by coefficients, the highest first."""
+    x = np.float32(end) if x > np.float32(end) else x
+    x = -np.float32(end) if x < -np.float32(end) else x
+    square, p, q = x * x, np.float32(above[0]), np.float32(below[0])
+    for coefficient in above[1:]:
+        p = p * square + np.float32(coefficient)
+    for coefficient in below[1:]:
+        q = q * square + np.float32(coefficient)
+    return x * p / q
+
+
+@_contracting
 def tanh(x):  # type: ignore[no-untyped-def]
     """Compute tanh(x); NaN stays NaN, and -0.0 stays -0.0."""
-    size = abs(x)
-    square = x * x
-    near = size + size * square * ((((_T4 * square + _T3) * square + _T2) * square + _T1) * square + _T0)
-    far = _ONE - _TWO / (exp(size + size) + _ONE)
-    return np.copysign(near if size < _SMALL else far, x)
+    return quotient(x, _ABOVE, _BELOW, _END)
 
 
 @_inlined
 def sigmoids(values):  # type: ignore[no-untyped-def]
     """Compute 1 / (1 + exp(-x)) of each value in place; denormal results become 0."""
     for i in range(values.size):
-        value = values[i]
-        gate = _ONE / (_ONE + exp(-(_LOWEST if value < _LOWEST else value)))
-        values[i] = _ZERO if value < _LOWEST else gate
+        values[i] = sigmoid(values[i])
 
 
 @_inlined

@@ -11,13 +11,14 @@ from oplet import TensorType
 from oplet_compiled_ops.elementwise.fixed_point import scaled
 from oplet_compiled_ops.library.kernels import Kernel, kernel
 from oplet_compiled_ops.library.lazy import emitted, inlined
+from oplet_compiled_ops.softmax.quantized_softmax import product
 
 __all__ = ["NEIGHBOURS", "NORM", "QUANTIZED_NORM", "RMS_NORM"]
 
 _LEAST = np.float32(1e-6)
 
 highest_bit = emitted("atomics:highest_bit")
-inverse_root, squares = emitted("reductions:inverse_root"), emitted("reductions:squares")
+inverse_root, squares = emitted("reductions:rsqrt"), emitted("reductions:squares")
 _inlined: Callable[..., Any] = inlined(error_model="numpy")
 
 
@@ -47,11 +48,6 @@ def RMS_NORM(x, weight, out, share, epsilon):  # type: ignore[no-untyped-def]
 
 
 @_inlined
-def _product(a, b):  # type: ignore[no-untyped-def]
-    return (a * b + (1 << 30)) >> 31
-
-
-@_inlined
 def _inverse_root(x):  # type: ignore[no-untyped-def]
     """Compute 1 / sqrt(x) of an integer by five Newton steps; return (multiplier, shift): multiplier * 2**(shift - 31).
 
@@ -66,9 +62,9 @@ def _inverse_root(x):  # type: ignore[no-untyped-def]
     quartered = (((x << (2 * pairs)) >> 1) + 1) >> 1
     root = 1 << 28
     for _ in range(5):
-        cube = _product(_product(root, root), root) << 6
-        root = (_product(3 << 27, root) - _product(quartered, cube)) << 3
-    return _product(root, 1518500250) << max(-shift, 0), -max(shift, 0)
+        cube = product(product(root, root), root) << 6
+        root = (product(3 << 27, root) - product(quartered, cube)) << 3
+    return product(root, 1518500250) << max(-shift, 0), -max(shift, 0)
 
 
 def _quantized_norm(x, out, columns, offset, zero, early, late, low, high):  # type: ignore[no-untyped-def]

@@ -9,7 +9,7 @@ import numpy as np
 
 from oplet_compiled_ops.library.lazy import emitted, inlined
 
-__all__ = ["LOG_SOFTMAX_8", "SOFTMAX_8", "SOFTMAX_16"]
+__all__ = ["LOG_SOFTMAX_8", "SOFTMAX_8", "SOFTMAX_16", "product"]
 
 _ONE = (1 << 31) - 1
 
@@ -18,7 +18,8 @@ _inlined: Callable[..., Any] = inlined(error_model="numpy")
 
 
 @_inlined
-def _product(a, b):  # type: ignore[no-untyped-def]
+def product(a, b):  # type: ignore[no-untyped-def]
+    """Compute a * b in int32 fixed point with 0 integer bits, rounded."""
     return (a * b + (1 << 30)) >> 31
 
 
@@ -30,10 +31,10 @@ def _bit_length(x):  # type: ignore[no-untyped-def]
 @_inlined
 def _one_over(half_denominator):  # type: ignore[no-untyped-def]
     """Compute 1 / d in int32 fixed point with 0 integer bits by three Newton steps, for d from 1 to 2, given as d / 2."""
-    estimate = 1515870810 + _product(half_denominator, -1010580540)
+    estimate = 1515870810 + product(half_denominator, -1010580540)
     for _ in range(3):
-        error = (1 << 29) - _product(half_denominator, estimate)
-        estimate = estimate + (_product(estimate, error) << 2)
+        error = (1 << 29) - product(half_denominator, estimate)
+        estimate = estimate + (product(estimate, error) << 2)
     return min(estimate << 1, _ONE)
 
 
@@ -54,18 +55,18 @@ def _logarithm(x):  # type: ignore[no-untyped-def]
     """
     quarter, root_of_half, fourth_root_of_half = 1 << 23, 1518500250, 1805811301
     headroom = 32 - _bit_length(x)
-    first = min(_product(x << (headroom - 1), root_of_half) << 1, _ONE)
-    second_headroom = 31 - _bit_length(_product(x, root_of_half))
+    first = min(product(x << (headroom - 1), root_of_half) << 1, _ONE)
+    second_headroom = 31 - _bit_length(product(x, root_of_half))
     second = min(x << second_headroom, _ONE)
     r = min(first, second)
     power = max(((12 - headroom) << 25) + quarter, ((12 - second_headroom) << 25) - quarter)
     p = (r + fourth_root_of_half + 1) >> 1
     q = 2 * (r - fourth_root_of_half)
-    square = _product(q, q)
-    numerator = _product(q, r) + _product(_product(q, square), 117049297)
-    denominator = _product(p, 1057819769 + q + _product(127690142, square)) + _product(638450708, q)
+    square = product(q, q)
+    numerator = product(q, r) + product(product(q, square), 117049297)
+    denominator = product(p, 1057819769 + q + product(127690142, square)) + product(638450708, q)
     rounded = (numerator + 32 - (1 if numerator < 0 else 0)) >> 6
-    total = _product(power, 1488522236) + _product(rounded, _one_over((denominator + _ONE + 1) >> 1))
+    total = product(power, 1488522236) + product(rounded, _one_over((denominator + _ONE + 1) >> 1))
     return min(max(total << 1, -(1 << 31)), _ONE)
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core import cgutils as numba_cgutils
 from numba.core import types as numba_types
 from numba.np.arrayobj import make_array, populate_array
 
 from oplet_compiled_ops.compiling.emitting.vectors import F64, I64, address
 
-cgutils: Any = numba_cgutils  # neither has annotations
 types: Any = numba_types
 
 __all__ = ["contiguous", "unpacked"]

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils as numba_cgutils
 from numba.core import types
 from numba.extending import intrinsic
 
-from oplet_compiled_ops.compiling.emitting.vectors import I32, I64, LANES, address, broadcast, load
-
-cgutils: Any = numba_cgutils  # it has no types
+from oplet_compiled_ops.compiling.emitting.vectors import I32, I64, LANES, address, broadcast, cgutils, load
 
 __all__ = ["differing"]
 

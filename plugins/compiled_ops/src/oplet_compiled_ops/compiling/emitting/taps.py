@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils as numba_cgutils
 from numba.core import types
 from numba.extending import intrinsic
 
@@ -17,6 +16,7 @@ from oplet_compiled_ops.compiling.emitting.vectors import (
     LANES,
     Finish,
     address,
+    cgutils,
     load,
     load_some,
     mask_below,
@@ -25,8 +25,6 @@ from oplet_compiled_ops.compiling.emitting.vectors import (
 )
 from oplet_compiled_ops.convolution.edges import edges
 from oplet_compiled_ops.library.levels import windows_together
-
-cgutils: Any = numba_cgutils  # it has no types
 
 __all__ = ["any_outputs", "outputs", "pixels"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils as numba_cgutils
 from numba.core import types
 from numba.extending import intrinsic
 
@@ -17,6 +16,7 @@ from oplet_compiled_ops.compiling.emitting.vectors import (
     Finish,
     address,
     broadcast,
+    cgutils,
     constant,
     dot_bytes,
     dot_pairs,
@@ -26,8 +26,6 @@ from oplet_compiled_ops.compiling.emitting.vectors import (
     store,
 )
 from oplet_compiled_ops.library.levels import current
-
-cgutils: Any = numba_cgutils  # it has no types
 
 __all__ = ["scaled_tile", "tile"]
 
@@ -115,7 +113,7 @@ def _scaled_tile_code(
     context: Any, vectors: Any, rows: Any, packed: Any, blocked: Any,
     source: Any, pixels: Any, runs: Any, run_count: Any, run_length: Any, weights: Any, marks: Any,
     table: Any, channels: Any, channel: Any, columns: Any, output: Any, row_bytes: Any,
-    zeros: Any, factors: Any, per: Any, first: Any, last: Any, low: Any, high: Any,
+    zeros: Any, factors: Any, per: Any, in_turn: Any, first: Any, last: Any, low: Any, high: Any,
 ) -> Any:  # fmt: skip
     """Return the signature and generator of an intrinsic that computes and stores a tile of a hybrid layer, as floats.
 
@@ -123,14 +121,14 @@ def _scaled_tile_code(
     `convolution.tiles.scaled_kernel` for the arguments.
     """
     literals = (vectors, rows, packed, blocked)
-    signature = types.void(*literals, *[types.int64] * 18, *[types.float64] * 2)
+    signature = types.void(*literals, *[types.int64] * 19, *[types.float64] * 2)
     n_vectors, n_rows, is_packed, is_blocked = (literal.literal_value for literal in literals)
     integers, floats = ir.VectorType(I32, LANES), ir.VectorType(F32, LANES)
     width = n_vectors * LANES * 4
 
     def emit(_: Any, b: ir.IRBuilder, __: Any, arguments: list[Any]) -> Any:
         (source, pixels, runs, run_count, run_length, weights, marks, table, channels, channel, columns, output, row_bytes,
-         zeros, factors, per, first, last, low, high) = arguments[4:]  # fmt: skip
+         zeros, factors, per, in_turn, first, last, low, high) = arguments[4:]  # fmt: skip
         numbers = _windows(b, n_rows, first, last)
         bases = [b.add(source, b.load(address(b, pixels, b.mul(number, I64(8)), I64))) for number in numbers]
         batches = [b.mul(b.sdiv(number, per), I64(4)) for number in numbers]
@@ -194,7 +192,9 @@ def _scaled_tile_code(
                     total = b.ashr(total, constant(4, I32)) if is_packed else total
                     total = b.sitofp(b.sub(total, b.mul(offsets[m], filters)), floats)
                 factor = broadcast(b, b.load(address(b, factors, batch, F32), align=4))
-                total = b.fadd(b.fmul(total, b.fmul(factor, scales)), bias)
+                at_once = b.fadd(b.fmul(total, b.fmul(factor, scales)), bias)
+                turns = multiply_add(b, b.fmul(total, factor), scales, bias)
+                total = b.select(b.icmp_signed("!=", in_turn, I64(0)), turns, at_once)
                 # NaN is kept.
                 total = b.select(b.fcmp_ordered("<", total, bounds[0]), bounds[0], total)
                 total = b.select(b.fcmp_ordered(">", total, bounds[1]), bounds[1], total)

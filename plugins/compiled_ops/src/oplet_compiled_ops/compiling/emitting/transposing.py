@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils as numba_cgutils
 from numba.core import types
 from numba.extending import intrinsic
 
-from oplet_compiled_ops.compiling.emitting.vectors import F32, I8, I32, I64, LANES, load_some, mask_below, store
-
-cgutils: Any = numba_cgutils  # it has no types
+from oplet_compiled_ops.compiling.emitting.vectors import F32, I8, I32, I64, LANES, cgutils, load_some, mask_below, store
 
 __all__ = ["copy_items", "turn_square"]
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
+from numba.core import cgutils as numba_cgutils
 
 from oplet_compiled_ops.library import rounding
 from oplet_compiled_ops.library.levels import LANES, current, has_masks
 
-__all__ = ["LANES", "Finish", "address", "broadcast", "load", "load_some", "mask_below", "multiply_add", "store"]
+__all__ = ["LANES", "Finish", "address", "broadcast", "cgutils", "load", "load_some", "mask_below", "multiply_add", "store"]
 
+cgutils: Any = numba_cgutils  # it has no types
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 F32, F64 = ir.FloatType(), ir.DoubleType()
 #: The names in LLVM's intrinsics of numbers that are loaded and stored in part, and their bytes.

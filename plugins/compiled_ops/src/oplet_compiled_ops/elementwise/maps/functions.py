@@ -1,4 +1,7 @@
-"""TANH, GELU and roots of float32, in loops that the compiler vectorizes."""
+"""SIN, COS, GELU and inverse roots of float32, in loops that the compiler vectorizes: quotients of polynomials, as XNNPACK has them.
+
+With fused multiply-adds they are XNNPACK's bit for bit, denormals apart, which it takes for 0.
+"""
 
 from __future__ import annotations
 
@@ -7,91 +10,74 @@ from typing import Any
 
 import numpy as np
 
-from oplet_compiled_ops.library.kernels import kernel
-from oplet_compiled_ops.library.lazy import inlined
-from oplet_compiled_ops.recurrent.gates import tanh
-from oplet_compiled_ops.softmax.exponentials import exp
+from oplet_compiled_ops.library.kernels import Kernel, kernel
+from oplet_compiled_ops.library.lazy import emitted, inlined
+from oplet_compiled_ops.recurrent.gates import quotient
 
-__all__ = ["GELU", "GELU_BY_TANH", "INVERSE_ROOT", "MAGNITUDE", "NEGATIVE", "ROOT", "TANH"]
+__all__ = ["COS", "INVERSE_ROOT", "SIN", "gelu", "gelu_by_tanh"]
 
-_ZERO, _ONE, _HALF, _NAN, _LEAST = np.float32(0), np.float32(1), np.float32(0.5), np.float32(np.nan), np.float32(-np.inf)
-_LOWEST = np.float32(-87.33)
-#: The polynomial of `oplet_builtin_ops.arithmetic.gaussian`: the normal distribution's tail beyond a, divided by exp(-a * a / 2), in
-#: t = 1 / (1 + 0.3 a), highest power first.
-_T7, _T6, _T5, _T4 = (np.float32(value) for value in (0.035931956, -0.15827685, 0.20820796, -0.055394988))
-_T3, _T2, _T1, _T0 = (np.float32(value) for value in (0.12946975, 0.099637344, 0.12079838, 0.11962639))
-_THIRD, _FARTHEST = np.float32(0.3), np.float32(40)
-_SLOPE, _CUBIC = np.float32(2 * np.sqrt(2 / np.pi)), np.float32(2 * np.sqrt(2 / np.pi) * 0.044715)
+_ONE, _HALF = np.float32(1), np.float32(0.5)
+#: Of the error function at x / sqrt(2): coefficients of the numerator and the denominator, the highest first, and where the quotient is 1.
+_ERROR_ABOVE = (4.5835321316e-08, 1.2609783880e-05, 3.2973114867e-04, 9.3065137044e-03, 6.6972173750e-02, 7.9788452387e-01)
+_ERROR_BELOW = (1.1988805682e-06, 7.2267655923e-05, 1.8622842617e-03, 2.8431978077e-02, 2.5060352683e-01, 1.0)
+_ERROR_END = 5.1638283730
+#: The same of tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)).
+_TANH_ABOVE = (4.9544411240e-08, 1.4302649106e-05, 2.6887017884e-04, 7.2898347862e-03, 6.0803253204e-02, 7.9788458347e-01)
+_TANH_BELOW = (1.3433452750e-06, 7.6477612311e-05, 1.3060354395e-03, 2.4381054565e-02, 2.4369759858e-01, 1.0)
+_TANH_END = 4.84974098
+#: Of the sine from -pi / 2 to pi / 2.
+_SINE_ABOVE, _SINE_BELOW = (3.2340581529e-03, -1.3314664364e-01, 1.0), (4.8770775902e-04, 3.3519912511e-02, 1.0)
+_PI, _TURNS, _TURN, _TURN_REST = (np.float32(value) for value in (np.pi, 0.5 / np.pi, 6.28125, 1.9353072e-3))
+_QUARTER, _QUARTER_REST = np.float32(1.5707963705), np.float32(-4.3711388e-08)
+#: Beyond it two parts of a turn are too few: XNNPACK's sines are off by more than 2e-6, and far beyond by thousands.
+_FAR = np.float32(1 << 20)
 
+inverse_roots = emitted("reductions:rsqrts")
+largest, smallest = emitted("reductions:largest"), emitted("reductions:smallest")
 _contracting: Callable[..., Any] = inlined(error_model="numpy", fastmath={"contract"}, forceinline=True)
 
 
 @_contracting
-def _gelu(x):  # type: ignore[no-untyped-def]
-    a = abs(x)
-    a = a if a < _FARTHEST else _FARTHEST
-    t = _ONE / (a * _THIRD + _ONE)
-    p = ((((((_T7 * t + _T6) * t + _T5) * t + _T4) * t + _T3) * t + _T2) * t + _T1) * t + _T0
-    power = a * a * -_HALF
-    tail = p * t * a * exp(power)
-    tail = _ZERO if power < _LOWEST else tail
-    result = (_ZERO if x < _ZERO else x) - tail
-    return _NAN if x == _LEAST else result
+def gelu(x):  # type: ignore[no-untyped-def]
+    """Compute x times the standard normal CDF of x; NaN for -inf, as in LiteRT."""
+    return x * _HALF * (quotient(x, _ERROR_ABOVE, _ERROR_BELOW, _ERROR_END) + _ONE)
 
 
 @_contracting
-def _gelu_by_tanh(x):  # type: ignore[no-untyped-def]
-    # (1 + tanh(z / 2)) / 2 = 1 / (1 + exp(-z))
-    z = x * (x * x * _CUBIC + _SLOPE)
-    gate = _ONE / (_ONE + exp(-(_LOWEST if z < _LOWEST else z)))
-    gate = _ZERO if z < _LOWEST else gate
-    return x * gate
+def gelu_by_tanh(x):  # type: ignore[no-untyped-def]
+    """Compute x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))); NaN for -inf, as in LiteRT."""
+    return x * _HALF * (quotient(x, _TANH_ABOVE, _TANH_BELOW, _TANH_END) + _ONE)
 
 
-@kernel("void(f4[::1], f4[::1])")
-def GELU(x, out):  # type: ignore[no-untyped-def]
-    """Compute out = x times the standard normal CDF of x; NaN for -inf, as in LiteRT."""
-    for i in range(out.size):
-        out[i] = _gelu(x[i])
+@_contracting
+def _sine(x, cosine):  # type: ignore[no-untyped-def]
+    turns = np.rint(x * _TURNS)
+    x = (x - turns * _TURN) - turns * _TURN_REST
+    x = (_QUARTER - x) + _QUARTER_REST if cosine else x
+    x = x if x < _PI - x else _PI - x
+    x = x if x > -_PI - x else -_PI - x
+    x = x if x < _PI - x else _PI - x
+    return quotient(x, _SINE_ABOVE, _SINE_BELOW, 4.0)
 
 
-@kernel("void(f4[::1], f4[::1])")
-def GELU_BY_TANH(x, out):  # type: ignore[no-untyped-def]
-    """Compute out = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))); NaN for -inf, as in LiteRT."""
-    for i in range(out.size):
-        out[i] = _gelu_by_tanh(x[i])
+def _waves(far: Any, cosine: bool) -> Kernel:
+    def waves(x, out):  # type: ignore[no-untyped-def]
+        for i in range(out.size):
+            out[i] = _sine(x[i], cosine)
+        if largest(x.ctypes.data, x.size) > _FAR or smallest(x.ctypes.data, x.size) < -_FAR:
+            for i in range(out.size):
+                out[i] = far(x[i]) if abs(x[i]) > _FAR else out[i]
 
-
-@kernel("void(f4[::1], f4[::1])")
-def MAGNITUDE(x, out):  # type: ignore[no-untyped-def]
-    """Compute out = |x|, element by element."""
-    for i in range(out.size):
-        out[i] = abs(x[i])
-
-
-@kernel("void(f4[::1], f4[::1])")
-def NEGATIVE(x, out):  # type: ignore[no-untyped-def]
-    """Compute out = -x, element by element."""
-    for i in range(out.size):
-        out[i] = -x[i]
-
-
-@kernel("void(f4[::1], f4[::1])")
-def TANH(x, out):  # type: ignore[no-untyped-def]
-    """Compute out = tanh(x), element by element."""
-    for i in range(out.size):
-        out[i] = tanh(x[i])
-
-
-@kernel("void(f4[::1], f4[::1])")
-def ROOT(x, out):  # type: ignore[no-untyped-def]
-    """Compute out = sqrt(x), element by element, exactly rounded."""
-    for i in range(out.size):
-        out[i] = np.sqrt(x[i])
+    waves.__name__ = far.__name__
+    return Kernel(waves, "void(f4[::1], f4[::1])")
 
 
 @kernel("void(f4[::1], f4[::1])")
 def INVERSE_ROOT(x, out):  # type: ignore[no-untyped-def]
-    """Compute out = 1 / sqrt(x), element by element, from the rounded square root."""
-    for i in range(out.size):
+    """Compute out = 1 / sqrt(x), element by element; with AVX-512 XNNPACK's estimate and Newton step."""
+    for i in range(inverse_roots(x.ctypes.data, out.ctypes.data, out.size), out.size):
         out[i] = _ONE / np.sqrt(x[i])
+
+
+#: Of each number; XNNPACK's up to 2**20.
+SIN, COS = _waves(np.sin, False), _waves(np.cos, True)

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from oplet import TensorType
+from oplet_compiled_ops.elementwise.maps.functions import gelu, gelu_by_tanh
 from oplet_compiled_ops.library.kernels import Kernel, family
 from oplet_compiled_ops.library.lazy import inlined
+from oplet_compiled_ops.recurrent.gates import tanh
 
 __all__ = ["FLOATS", "SIGNED", "map_kernels"]
 
@@ -24,39 +26,9 @@ _inlined: Any = inlined(inline="always", error_model="numpy", boundscheck=False)
 
 
 @_inlined
-def _absolute(x):  # type: ignore[no-untyped-def]
-    return -x if x < 0 else x
-
-
-@_inlined
-def _negative(x):  # type: ignore[no-untyped-def]
-    return -x
-
-
-@_inlined
-def _ceil(x):  # type: ignore[no-untyped-def]
-    return np.ceil(x)
-
-
-@_inlined
-def _floor(x):  # type: ignore[no-untyped-def]
-    return np.floor(x)
-
-
-@_inlined
-def _rint(x):  # type: ignore[no-untyped-def]
-    return np.rint(x)
-
-
-@_inlined
 def _sign(x):  # type: ignore[no-untyped-def]
     # NaN stays NaN.
     return x if x != x else (x > 0) - (x < 0)
-
-
-@_inlined
-def _square(x):  # type: ignore[no-untyped-def]
-    return x * x
 
 
 @_inlined
@@ -64,44 +36,26 @@ def _is_zero(x):  # type: ignore[no-untyped-def]
     return x == 0
 
 
-@_inlined
-def _exp(x):  # type: ignore[no-untyped-def]
-    return np.exp(x)
-
-
-@_inlined
-def _log(x):  # type: ignore[no-untyped-def]
-    return np.log(x)
-
-
-@_inlined
-def _sin(x):  # type: ignore[no-untyped-def]
-    return np.sin(x)
-
-
-@_inlined
-def _cos(x):  # type: ignore[no-untyped-def]
-    return np.cos(x)
-
-
-_RULES = {
-    "absolute": _absolute,
-    "negative": _negative,
-    "ceil": _ceil,
-    "floor": _floor,
-    "rint": _rint,
+_RULES: dict[str, Any] = {
+    "absolute": np.absolute,
+    "negative": np.negative,
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "rint": np.rint,
     "sign": _sign,
-    "square": _square,
+    "square": np.square,
+    "root": np.sqrt,
     "is_zero": _is_zero,
-    "exp": _exp,
-    "log": _log,
-    "sin": _sin,
-    "cos": _cos,
+    "exp": np.exp,
+    "log": np.log,
+    "tanh": tanh,
+    "gelu": gelu,
+    "gelu_by_tanh": gelu_by_tanh,
 }
 
 
 def _members() -> Iterator[tuple[str, str]]:
-    yield from product([rule for rule in _RULES if rule not in ("negative", "is_zero")], FLOATS.values())
+    yield from product([rule for rule in _RULES if rule != "is_zero"], FLOATS.values())
     yield from product(("absolute", "negative", "sign"), SIGNED.values())
     yield from (("sign", "f8"), ("is_zero", "u1"))
 
