@@ -221,13 +221,18 @@ def _has_estimates() -> bool:
 def _rsqrt(b: ir.IRBuilder, x: Any) -> Any:
     """Emit 1 / sqrt(x) of a number or a vector; with AVX-512 an estimate and a Newton step; infinity of 0."""
     wide = isinstance(x.type, ir.VectorType)
-    one, half, infinite, zero = (constant(v, F32) if wide else F32(v) for v in (1.0, 0.5, float("inf"), 0.0))
+    zero, least, half, one, shift, root, infinite = (
+        constant(v, F32) if wide else F32(v) for v in (0.0, 2.0**-126, 0.5, 1.0, 2.0**24, 2.0**12, float("inf"))
+    )
     if not _has_estimates():
         return b.fdiv(one, b.call(b.module.declare_intrinsic("llvm.sqrt", [x.type]), [x]))
+    is_denormal = b.fcmp_ordered("<", x, least)  # whose estimate's square would be infinite
+    x = b.select(is_denormal, b.fmul(x, shift), x)
     y = _assembled(b, "vrsqrt14ps $1, $0" if wide else "vrsqrt14ss $1, $1, $0", "=v,v", x)
     step = b.fmul(b.fsub(b.fmul(x, b.fmul(y, y)), one), b.fmul(half, y))
     found = b.select(b.fcmp_ordered("==", x, infinite), zero, b.fsub(y, step))
-    return b.select(b.fcmp_ordered("==", x, zero), y, found)
+    found = b.select(b.fcmp_ordered("==", x, zero), y, found)
+    return b.fmul(found, b.select(is_denormal, root, one))
 
 
 def _rsqrt_code(context: Any, value: Any) -> Any:
