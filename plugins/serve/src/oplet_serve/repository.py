@@ -41,6 +41,7 @@ def find_models(paths: Sequence[Path], signature: str | None = None) -> list[Fou
         signature: the signature of all of them; then no `x@signature` is added.
 
     Raises:
+        SignatureError: a model has no such signature.
         ModelError: no model is found, a file cannot be opened, a name has letters that cannot be printed, or two models have the same
             name and version.
     """
@@ -87,11 +88,13 @@ def _number(path: Path) -> float:
 
 
 def _by_signature(model: FoundModel, signature: str | None) -> Iterator[FoundModel]:
+    interpreter = Interpreter(str(model.path))
     if signature is not None:
+        interpreter.get_signature_runner(signature)  # refuses a key that the model has not
         yield FoundModel(model.name, model.path, model.version, signature)
         return
     yield model
-    keys = list(Interpreter(str(model.path)).get_signature_list())
+    keys = list(interpreter.get_signature_list())
     if len(keys) > 1:
         for key in keys:
             yield FoundModel(f"{model.name}@{key}", model.path, model.version, key)
