@@ -74,6 +74,20 @@ def same(kit: Kit) -> None:
                 fixed = (1 / 32768, 0)
             y.scale, y.zero_point = fixed[0], fixed[1] + (128 if kit.kind.type is T.UINT8 else 0)
         kit.add([kit.arg(shape, low=low)], [y], make() if make else None)
+    if kit.kind.quantized and kit.kind.type is not T.INT4:
+        for axis, made in ((0, True), (2, False)):
+            x, y = kit.arg((2, 3, 4)), kit.out(shape=(2, 3, 4))
+            sliced = y if made else x
+            sliced.scale, sliced.zero_point, sliced.axis = (
+                [0.05] * sliced.shape[axis],
+                [kit.kind.zero_point or 0] * sliced.shape[axis],
+                axis,
+            )
+            kit.add([x], [y], make() if make else None, f"{'to' if made else 'of'} slices")
+        for scale, zero in ((1 / 64, 5), (1.0, 0)):
+            y = kit.out(shape=(2, 3, 4))
+            y.scale, y.zero_point = scale, zero
+            kit.add([kit.arg((2, 3, 4))], [y], make() if make else None, f"in steps of {scale}")
     if kit.op == "GELU":
         kit.add([kit.arg((2, 3, 4))], [kit.out(shape=(2, 3, 4))], o.GeluOptions(approximate=True), "approximate")
 
@@ -110,10 +124,10 @@ def pairs(kit: Kit) -> None:
         if shape:
             row = kit.constant((*[1] * (len(shape) - 1), shape[-1]), low=low)
             kit.add([kit.arg(shape), row], [kit.out(shape=shape)], make() if make else None, f"{kit.label} constant row")
-            kit.add(
-                [kit.arg(shape), kit.arg((*shape[:-1], 1), low=low)], [kit.out(shape=shape)], make() if make else None,
-                f"{kit.label} column",
-            )  # fmt: skip
+            for label, left, right in (("column", shape, (*shape[:-1], 1)), ("from a column", (*shape[:-1], 1), shape)):
+                y, alpha = kit.arg(right, low=low), kit.constant(right, low=low)
+                second = alpha if kit.op == "PRELU" and left != shape else y
+                kit.add([kit.arg(left), second], [kit.out(shape=shape)], make() if make else None, f"{kit.label} {label}")
     if make:
         x, y = kit.arg((2, 3)), kit.arg((2, 3), low=low)
         for code in (1, 2, 3, 4, 5):

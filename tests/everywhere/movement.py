@@ -160,6 +160,9 @@ def slice_(kit: Kit) -> None:
             [kit.out(shape=(max(shape[0] - 1, 0), *shape[1:]))],
             label=f"{kit.label} by int64",
         )
+        if 0 not in shape:
+            beyond = [kit.ints([1] * len(shape)), kit.ints([d + 1 for d in shape])]
+            kit.add([kit.arg(shape), *beyond], [kit.out(shape=shape)], label=f"{kit.label} beyond the end")
 
 
 @recipe("STRIDED_SLICE")
@@ -200,6 +203,9 @@ def pad(kit: Kit) -> None:
                 edge_padding_low=[a for a, _ in edges], edge_padding_high=[b for _, b in edges], interior_padding=[0] * len(shape)
             )
             kit.add([x, kit.constant(())], [y], options)
+            kit.add(
+                [kit.arg((2, *shape)), kit.constant(())], [kit.out(shape=(2, *shape))], options, f"{kit.label} of another rank"
+            )
 
 
 @recipe("RANGE")

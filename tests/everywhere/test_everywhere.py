@@ -16,6 +16,7 @@ from tests.everywhere.ways import ask
 from oplet_builtin_ops import VERSIONS
 
 _NO_SCALE = "without a scale LiteRT multiplies by 0 or by what is no number, and gives zeros, noise or nothing"
+_SLICES = "LiteRT takes a scale for each slice for none at all, and gives zeros, noise or nothing"
 _PACKED = "LiteRT takes values of 4 bits, of which two share a byte, for bytes of their own"
 _BYTES = "LiteRT does not look at the type of the weights and reads their bytes as another one"
 _EMPTY = "LiteRT leaves the output as it was"
@@ -24,6 +25,7 @@ _EMPTY = "LiteRT leaves the output as it was"
 KNOWN = {
     r"^(HARD_SWISH|LEAKY_RELU|RELU\w*|TANH|SOFTMAX|MUL|DIV|PRELU|SUM|MEAN|BATCH_MATMUL) U?INT\d+\b.*\| refuses": _NO_SCALE,
     r"^DEQUANTIZE U?INT\d+ .*\| refuses": _NO_SCALE,
+    r"^\w+ QU?INT\d+ (of|to) slices \| refuses": _SLICES,
     r"^(AVERAGE|MAX)_POOL_2D U?INT\d+ .*activation.*\| differs": "without a scale LiteRT clamps to what was in memory",
     r"^(FULLY_CONNECTED|CONV_2D|DEPTHWISE_CONV_2D) \w+  by U?(Q?U?INT\d+|B?FLOAT\d+)\b.*\| refuses": _BYTES,
     r"^CONV_2D FLOAT32  by QINT2\b.*\| differs": _BYTES,

@@ -18,7 +18,7 @@ from plugins.serve.tests.serving import DIGITS, Server, free_ports, message, ser
 from tests.children import LONG, run_child
 
 from oplet import ModelBuilder
-from oplet.errors import ModelError
+from oplet.errors import ModelError, SignatureError
 from oplet.schema.options import BatchMatMulOptions, GatherOptions
 from oplet_serve.repository import find_models
 from oplet_testing import Graph, Op, Spec, graph_model
@@ -212,3 +212,20 @@ def test_names_and_versions_come_from_folders(tmp_path: Path) -> None:
         find_models([tmp_path / "a.tflite", tmp_path / "other"])
     with pytest.raises(ModelError, match="There is no file"):
         find_models([tmp_path / "none"])
+    with pytest.raises(SignatureError, match='"nope"'):
+        find_models([tmp_path / "a.tflite"], "nope")
+
+
+def test_arguments_are_refused_before_the_server_s_engine_is_imported(tmp_path: Path) -> None:
+    program = f"""
+import sys
+from oplet_serve.command import main
+sys.argv = ["oplet-serve", {str(tmp_path / "none")!r}]
+try:
+    main()
+finally:
+    print("mlserver" in sys.modules)
+"""
+    ended = run_child([sys.executable, "-c", program], code=1)
+    assert ended.stdout.split() == ["False"]
+    assert ended.stderr.startswith("oplet-serve: There is no file or folder")

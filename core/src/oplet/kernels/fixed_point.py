@@ -236,10 +236,11 @@ def ensure_scale(tensor: Tensor) -> float:
     zero.
 
     Raises:
-        EnsureError: the tensor has no scale, or one that is negative, infinite or NaN.
+        EnsureError: the tensor has no scale or several, or one that is negative, infinite or NaN.
     """
     if tensor.quantization is None or not len(tensor.quantization.scales):
         ensure(False, f"{tensor} needs a scale and has no quantization parameters.")
+    ensure(not tensor.per_channel, lambda: f"{tensor} has a scale for each slice along an axis; this op takes one for all.")
     scale = tensor.scale
     if not 0 <= scale < math.inf:
         ensure(False, f"{tensor} has scale {scale:g}; a scale must be finite and not negative.")

@@ -146,7 +146,8 @@ REFUSED: list[tuple[str, list[Spec], Spec, str]] = [
     ("RELU6", [Spec("int8", [2])], Spec("int8", [2], 1.0, 0), "no quantization"),
     ("RELU6", [Spec("int16", [2], 1.0, 0)], Spec("int16", [2], 1.0, 7), "zero point 7"),
     ("HARD_SWISH", [Spec("int8", [2], 1.0, 0)], Spec("int8", [2], 0.001, 0), "scale 0.001, below 1/128"),
-    ("LOGISTIC", [Spec("int8", [2], 1.0, 0)], Spec("int8", [2], 0.1, -128), "scale 0.1; LOGISTIC gives INT8 with scale 1/256"),
+    ("GELU", [Spec("int8", [2], [1.0, 2.0], [0, 0])], Spec("int8", [2], 1.0, 0), "a scale for each slice"),
+    ("TANH", [Spec("int8", [2], 1.0, 0)], Spec("int8", [2], [1.0, 2.0], [0, 0]), "a scale for each slice"),
     ("LOGISTIC", [Spec("int16", [2], 1.0, 0)], Spec("int16", [2], 0.1, 0), "1/32768"),
     ("TANH", [Spec("int16", [2], 1.0, 0)], Spec("int16", [2], 2.0**-14, 0), "scale 6.1"),
     ("PRELU", [Spec("float32", [2]), Spec("float32", [3])], Spec("float32", [2]), "not broadcastable"),
@@ -162,13 +163,40 @@ def test_refuses(op: str, inputs: list[Spec], output: Spec, message: str) -> Non
         run_op(one_op_model(op, inputs, [output], options(op)), *feeds)
 
 
-def test_slopes_with_more_rows_than_the_input_are_refused_in_the_run() -> None:
-    rows = [Spec("float32", [1, 3]), Spec("float32", [2, 3])]
-    interpreter = Interpreter(model_content=one_op_model("PRELU", rows, [Spec("float32", [1, 3])]))
+@pytest.mark.parametrize("zero_point", [-128, 0, 5])
+@pytest.mark.parametrize("scale", [1 / 64, 0.5, 1.0, 1e-6])
+@pytest.mark.parametrize("type", ["int8", "uint8"])
+def test_logistic_gives_every_scale_of_8_bits_as_litert_does(
+    type: str, scale: float, zero_point: int, litert: Callable[..., Any]
+) -> None:
+    every = np.arange(256, dtype=np.uint8).view(type)
+    shift = 128 if type == "uint8" else 0
+    model = one_op_model("LOGISTIC", [Spec(type, [256], 0.05, 3)], [Spec(type, [256], scale, zero_point + shift)])
+    np.testing.assert_array_equal(run_op(model, every)[0], litert(model, every, kernels=None)[0])
+
+
+@pytest.mark.parametrize("type", ["float32", "float16"])
+@pytest.mark.parametrize(
+    ("shape", "slopes"),
+    [((1,), (3,)), ((2, 1), (2, 3)), ((3,), (2, 3)), ((), (3,)), ((2, 3), (1, 1, 3)), ((1, 4, 4, 1), (1, 1, 3))],
+)
+def test_floats_take_the_shape_of_larger_slopes_as_in_litert(
+    shape: tuple[int, ...], slopes: tuple[int, ...], type: str, litert: Callable[..., Any]
+) -> None:
+    alpha = np.linspace(-0.5, 1.5, int(np.prod(slopes))).astype(type).reshape(slopes)
+    x = np.linspace(-2, 1, int(np.prod(shape))).astype(type).reshape(shape)
+    model = one_op_model("PRELU", [Spec(type, shape), Spec(type, slopes, data=alpha)], [Spec(type, shape)])
+    mine, theirs = run_op(model, x)[0], litert(model, x, kernels=None)[0]
+    assert mine.shape == theirs.shape
+    np.testing.assert_allclose(mine, theirs, rtol=1e-3 if type == "float16" else 1e-6)
+
+
+def test_slopes_with_more_rows_than_an_integer_input_are_refused_in_the_run() -> None:
+    rows = [Spec("int8", [1, 3], 1.0, 0), Spec("int8", [2, 3], 1.0, 0)]
+    interpreter = Interpreter(model_content=one_op_model("PRELU", rows, [Spec("int8", [1, 3], 1.0, 0)]))
     interpreter.allocate_tensors()
     with pytest.raises(InvokeError, match=r"to \[2, 3\]"):
         interpreter.invoke()
     assert (
-        invoke(interpreter, np.full((2, 3), -1, np.float32), np.full((2, 3), 2, np.float32), resize=True)[0].tolist()
-        == [[-2] * 3] * 2
+        invoke(interpreter, np.full((2, 3), -1, np.int8), np.full((2, 3), 2, np.int8), resize=True)[0].tolist() == [[-2] * 3] * 2
     )

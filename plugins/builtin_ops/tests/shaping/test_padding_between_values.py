@@ -42,9 +42,19 @@ def test_pad_equals_litert(litert: Callable[..., Any], low: Any, high: Any, inte
     np.testing.assert_array_equal(mine, theirs)
 
 
-@pytest.mark.parametrize(
-    ("interior", "message"), [([0, -1], "must not be negative"), ([1], "must be 2 numbers"), ([0, 0, 0], "must be 2 numbers")]
-)
+@pytest.mark.parametrize(("low", "interior"), [([2], [1]), ([0, 1], [1, 0]), ([1, -1, 2], [0, 1, 1])])
+@pytest.mark.parametrize("shape", [(12,), (3, 4), (1, 3, 4), (3, 2, 2)])
+def test_axes_without_numbers_are_not_padded_as_in_litert(
+    shape: tuple[int, ...], low: list[int], interior: list[int], litert: Callable[..., Any]
+) -> None:
+    model = pad_model("int32", shape, low, low[::-1], interior)
+    feeds = np.arange(12, dtype=np.int32).reshape(shape), np.int32(77)
+    mine, theirs = run_op(model, *feeds)[0], litert(model, *feeds)[0]
+    assert mine.shape == theirs.shape
+    np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize(("interior", "message"), [([0, -1], "must not be negative"), ([1], "as many"), ([0, 0, 0], "as many")])
 def test_pad_refuses(interior: list[int], message: str) -> None:
     model = pad_model("float32", (3, 4), [0, 0], [0, 0], interior)
     with pytest.raises(OpletError, match=message):

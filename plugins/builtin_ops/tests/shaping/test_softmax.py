@@ -39,7 +39,24 @@ def test_integers_equal_litert(given: str, made: str, scale: float, shape: tuple
     limits = np.iinfo(given)
     x = np.random.default_rng(1).integers(limits.min, limits.max, shape, endpoint=True).astype(given)
     model = one_op_model("SOFTMAX", [Spec(given, shape, scale, 0)], [Spec(made, shape, *OUTPUTS[made])], SoftmaxOptions(beta=0.8))
-    np.testing.assert_array_equal(run_op(model, x)[0], litert(model, x)[0])
+    np.testing.assert_array_equal(run_op(model, x)[0], litert(model, x, kernels="BUILTIN_WITHOUT_DEFAULT_DELEGATES")[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "made", "scale", "zero_point"),
+    [
+        ("uint8", "uint8", 1 / 128, 0), ("uint8", "uint8", 1 / 512, 0), ("uint8", "uint8", 0.01, 7), ("uint8", "uint8", 1.0, 0),
+        ("int8", "int16", 1 / 65536, -32768), ("int8", "int16", 1 / 65536, 0), ("uint8", "int16", 1e-4, -5), ("int8", "int16", 1.0, 3),
+    ],
+)  # fmt: skip
+def test_outputs_have_their_own_scale_as_in_litert(
+    given: str, made: str, scale: float, zero_point: int, litert: Callable[..., Any]
+) -> None:
+    x = np.random.default_rng(1).integers(0, 256, (8, 9)).astype(np.uint8).view(given)
+    model = one_op_model(
+        "SOFTMAX", [Spec(given, x.shape, 0.05, 0)], [Spec(made, x.shape, scale, zero_point)], SoftmaxOptions(beta=1.0)
+    )
+    np.testing.assert_array_equal(run_op(model, x)[0], litert(model, x, kernels=None)[0])
 
 
 def test_float16_equals_litert(litert: Callable[..., Any]) -> None:

@@ -112,12 +112,13 @@ def serve(
     ] = False,
 ) -> None:
     """Serve models over REST and gRPC, by the Open Inference Protocol (KServe v2)."""
-    from oplet_serve.doors.bounds import Bounds
     from oplet_serve.repository import find_models
 
     if wrong := [pair for pair in state or () if "=" not in pair]:
         raise typer.BadParameter(f"'{wrong[0]}' is not of the form INPUT=OUTPUT.", param_hint="'--state'")
     found = find_models(models, signature)
+    from oplet_serve.doors.bounds import Bounds  # here, as MLServer takes seconds to import
+
     extra = {
         "delegates": list(delegate or ()),
         "num_threads": num_threads,

@@ -44,6 +44,7 @@ def find_models(paths: Sequence[Path], signature: str | None = None) -> list[Fou
         signature: the signature of all of them; then no `x@signature` is added.
 
     Raises:
+        SignatureError: a model has no such signature.
         ModelError: no model is found, a file cannot be opened, a name has letters that cannot be printed, or two models have the same
             name and version.
     """
@@ -90,8 +91,13 @@ def _number(path: Path) -> float:
 
 
 def _by_signature(model: FoundModel, signature: str | None) -> Iterator[FoundModel]:
-    yield model if signature is None else FoundModel(model.name, model.path, model.version, signature)
-    keys = [] if signature is not None else list(Interpreter(str(model.path)).get_signature_list())
+    interpreter = Interpreter(str(model.path))
+    if signature is not None:
+        interpreter.get_signature_runner(signature)  # refuses a key that the model has not
+        yield FoundModel(model.name, model.path, model.version, signature)
+        return
+    yield model
+    keys = list(interpreter.get_signature_list())
     if len(keys) > _MOST_SIGNATURES:
         raise ModelError(
             f"'{model.path}' has {len(keys)} signatures, of which {_MOST_SIGNATURES} can be served; take one with --signature."

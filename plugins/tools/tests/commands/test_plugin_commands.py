@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.children import run_child
 from tests.places import EXAMPLES
 
 from oplet import PluginManager
@@ -243,3 +244,21 @@ def test_an_interrupt_before_the_command_begins_is_no_traceback(monkeypatch: pyt
     with pytest.raises(SystemExit) as ended:
         main(["plugins"])
     assert ended.value.code == 130
+
+
+def test_an_uninstalled_core_is_told_in_one_sentence() -> None:
+    program = """
+import sys
+
+class Uninstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name == "oplet":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Uninstalled())
+from oplet_tools.cli.main import main
+main(["plugins"])
+"""
+    said = run_child([sys.executable, "-c", program], code=1).stderr
+    assert said.startswith("oplet: oplet-core is not installed")
+    assert said.count("\n") == 1

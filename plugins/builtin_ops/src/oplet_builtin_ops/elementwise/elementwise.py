@@ -78,6 +78,8 @@ def function_table(source: Tensor, output: Tensor, function: Callable[[NDArray[A
         output: the output.
         function: the op on real values, from float32 to float32, computed in double precision.
     """
+    if source.per_channel or output.per_channel:
+        ensure_quantized(source, output)  # which refuses them
     parameters = source.scale, source.zero_point, output.scale, output.zero_point
     if source.type != TensorType.INT16:
         return sampled_table(source.type, function, *parameters)

@@ -37,16 +37,16 @@ def _prepare_logistic(context: Context, node: Node) -> None:
         scaling = input_scaling(source, output, shifts=(0,))
         prepare_lookup(node, lambda values: logistic_int16(values, scaling), scaling)
         return
-    ensure(output.scale == 1 / 256, f"{output} has scale {output.scale:g}; LOGISTIC gives {output.type.name} with scale 1/256.")
     node.prepared = node.cached(("table", source.type, output.type), (), lambda: _logistic_table(source, output))
 
 
 def _logistic_table(source: Tensor, output: Tensor) -> NDArray[Any]:
-    return sampled_table(source.type, _logistic, source.scale, source.zero_point, output.scale, output.zero_point)
+    def steps(x: NDArray[Any]) -> NDArray[Any]:
+        values = np.float32(1) / (np.float32(1) + np.exp(-x.astype(np.float64)).astype(np.float32))
+        # Halves, of which a scale of 1/256 gives none, are rounded as in XNNPACK, which alone takes other scales.
+        return np.asarray(np.rint(values * (np.float32(1) / np.float32(output.scale)) + np.float32(output.zero_point)))
 
-
-def _logistic(x: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(np.float32(1) / (np.float32(1) + np.exp(-x.astype(np.float64)).astype(np.float32)))
+    return sampled_table(source.type, steps, source.scale, source.zero_point, 1.0, 0)
 
 
 def _bind_logistic(context: Context, node: Node) -> Thunk:

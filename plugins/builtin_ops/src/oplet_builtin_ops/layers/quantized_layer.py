@@ -356,6 +356,8 @@ def convolution_layer(
         ensure_symmetric(source, output)
     # LiteRT's DEPTHWISE_CONV_2D takes INT64 alone for int16; other tools, and its own CONV_2D, write INT32 too.
     ensure_bias(bias, channels, TensorType.INT32, *([TensorType.INT64] if wide else []))
+    if bias is not None:
+        ensure(bias.zero_point == 0, lambda: f"{bias} has zero point {bias.zero_point}; a bias must have none.")
     scales = channel_scales(source, weights, output, channels, axis, narrow=unsigned)
     if unsigned:
         ensure_bias_scale(source, weights, bias, output)

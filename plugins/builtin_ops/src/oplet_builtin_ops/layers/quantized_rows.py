@@ -12,7 +12,7 @@ from oplet import Context, Node, TensorType
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.requantization import Rounding
 from oplet.schema.enums import ActivationFunctionType
-from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer, channel_scales, ensure_bias_scale, ensure_symmetric
+from oplet_builtin_ops.layers.quantized_layer import QuantizedLayer, channel_scales, ensure_symmetric
 from oplet_builtin_ops.layers.weights import ensure_bias
 
 if TYPE_CHECKING:
@@ -80,5 +80,4 @@ def _layer(node: Node, activation: ActivationFunctionType) -> QuantizedLayer:
     zero_point = 0
     if single:
         zero_point = weights.zero_point
-        ensure_bias_scale(source, weights, bias, output)
     return QuantizedLayer(node, source, weights, bias, output, 0, scales, rounding, activation, zero_point)

@@ -25,16 +25,15 @@ _EXACT: Final = 1 << 16
 
 
 def ensure_bias(bias: Tensor | None, channels: int, *types: TensorType) -> None:
-    """Check a bias's type and length, and that its zero point is 0.
+    """Check a bias's type and length.
 
     Raises:
-        EnsureError: the type, length or zero point is wrong.
+        EnsureError: the type or length is wrong.
     """
     if bias is None:
         return
     ensure_type(bias, *types)
     ensure(bias.size == channels, lambda: f"{bias} must have {channels} values, one for each output channel, not {bias.size}.")
-    ensure(bias.zero_point == 0, lambda: f"{bias} has zero point {bias.zero_point}; a bias must have none.")
 
 
 def transposed(matrices: Array, dtype: Any) -> Array:

@@ -69,7 +69,7 @@ def prepare(context: Context, node: Node) -> None:
     if left.type == _INT16:
         ensure_symmetric(left, right, output)
     if output.type != _INT32:
-        for tensor in (left, right, output):
+        for tensor in (left, output, *([] if right.per_channel else [right])):
             ensure_scale(tensor)
         node.prepared = product = replace(product, requantizer=_requantizer(node, product))
     compute = exact_type(_bound(node, product))

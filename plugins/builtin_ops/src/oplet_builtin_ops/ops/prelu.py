@@ -1,6 +1,6 @@
-"""PRELU: x, or alpha * x below zero, with an alpha that is a tensor and broadcasts.
+"""PRELU: x, or alpha * x below zero, with an alpha that is a tensor; the two broadcast.
 
-Numerics: tflite/kernels/internal/reference/prelu.h
+Numerics: tflite/kernels/internal/reference/prelu.h, and XNNPACK, which alone lets floats take a larger alpha's shape
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ def prepare(context: Context, node: Node) -> None:
     else:
         ensure_type(alpha, source.type)
     shape = broadcast_shape(source, alpha)
-    ensure_fits(
-        shape == source.shape, lambda: f"{alpha} would broadcast {source} to {list(shape)}; the output keeps the input's shape."
-    )
-    context.resize_tensor(output, source.shape)
+    context.resize_tensor(output, shape)
     if source.type == TensorType.FLOAT32:
         largest = _largest(node)
         if largest is None:
-            context.add_temporary(node, source.shape, TensorType.BOOL)
+            context.add_temporary(node, shape, TensorType.BOOL)
             return
         passes = 2 if largest <= 1 else 4
         context.add_temporary(node, scratch_shape(context, binary.long_shapes(source, alpha, output), passes))
         node.in_place = [source]
         return
+    ensure_fits(
+        shape == source.shape, lambda: f"{alpha} would broadcast {source} to {list(shape)}; the output keeps the input's shape."
+    )
     node.in_place = [source]
     ensure_quantized(source, alpha, output)
     node.prepared = scale_ratio(source, output), scale_ratio(source, output, alpha.scale)

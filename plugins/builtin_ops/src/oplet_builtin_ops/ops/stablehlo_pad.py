@@ -28,8 +28,9 @@ def prepare(context: Context, node: Node) -> None:
     ensure(1 <= source.ndim <= 8, f"{source} must have 1 to 8 dimensions.")
     options = node.options(StablehloPadOptions)
     amounts = [attribute(v) for v in (options.edge_padding_low, options.edge_padding_high, options.interior_padding)]
-    for name, numbers in zip(("low", "high", "interior"), amounts):
-        ensure(len(numbers) == source.ndim, f"the {name} padding {numbers} must be {source.ndim} numbers, one for each axis.")
+    ensure(len({*map(len, amounts)}) == 1, f"low, high and interior padding {amounts} must be as many numbers.")
+    # In LiteRT, axes without numbers are not padded, and numbers without an axis stand for nothing.
+    amounts = [[*numbers, *[0] * source.ndim][: source.ndim] for numbers in amounts]
     ensure(min(amounts[2]) >= 0, f"the interior padding {amounts[2]} must not be negative.")
     axes = [AxisPadding(*numbers) for numbers in zip(source.shape, *amounts)]
     shape = [axis.padded for axis in axes]

@@ -27,7 +27,7 @@ def plan(context: Context, node: Node) -> Bind:
     source, alpha = node.inputs
     if not source.size:
         decline("there is nothing to compute.")
-    how = repetition(source.shape, alpha.shape)
+    how = repetition(source.shape, alpha.shape) if source.shape == node.outputs[0].shape else None
     if how is None:
         decline("its alpha repeats in a way that its loops do not know.")
     if source.type is not TensorType.FLOAT32:

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from oplet.errors import OpletError, text_of
-
 __all__ = ["main"]
 
 
@@ -26,6 +24,10 @@ def main(arguments: Sequence[str] | None = None, program: str = "oplet") -> None
         _run(sys.argv[1:] if arguments is None else arguments, program)
     except KeyboardInterrupt:  # before the command began, which ends so itself
         sys.exit(130)
+    except ModuleNotFoundError as error:
+        if error.name not in ("oplet", "oplet.errors"):
+            raise
+        sys.exit("oplet: oplet-core is not installed, or not whole; install it with: pip install --force-reinstall oplet-core")
 
 
 def _run(arguments: Sequence[str], program: str) -> None:
@@ -55,6 +57,8 @@ def _command() -> Any:
 
 
 def _message(error: Exception) -> str:
+    from oplet.errors import OpletError, text_of
+
     if isinstance(error, OpletError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
