@@ -94,10 +94,8 @@ def _by_signature(model: FoundModel, signature: str | None) -> Iterator[FoundMod
     interpreter = Interpreter(str(model.path))
     if signature is not None:
         interpreter.get_signature_runner(signature)  # refuses a key that the model has not
-        yield FoundModel(model.name, model.path, model.version, signature)
-        return
-    yield model
-    keys = list(interpreter.get_signature_list())
+    yield model if signature is None else FoundModel(model.name, model.path, model.version, signature)
+    keys = list(interpreter.get_signature_list()) if signature is None else []
     if len(keys) > _MOST_SIGNATURES:
         raise ModelError(
             f"'{model.path}' has {len(keys)} signatures, of which {_MOST_SIGNATURES} can be served; take one with --signature."
