@@ -15,7 +15,7 @@ import numpy as np
 from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.activations import activation_range
 from oplet.kernels.arrays import Array, Thunk
-from oplet.kernels.fixed_point import ensure_scale, quotient
+from oplet.kernels.fixed_point import ensure_scale
 from oplet.kernels.requantization import Rounding
 from oplet.records import Record
 from oplet.schema.enums import ActivationFunctionType
@@ -34,7 +34,6 @@ __all__ = [
     "channel_rows",
     "channel_scales",
     "convolution_layer",
-    "ensure_bias_scale",
     "ensure_symmetric",
     "exact_type",
     "weight_scales",
@@ -96,21 +95,6 @@ def channel_scales(source: Tensor, weights: Tensor, output: Tensor, channels: in
         with np.errstate(all="ignore"):  # with scales of 0, NaN counts as 0
             factors = (scales.astype(kind) * kind(given)).astype(np.float64) / wanted
     return factors if len(factors) == channels else factors.repeat(channels)
-
-
-def ensure_bias_scale(source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> None:
-    """Check that the bias scale is about input scale * weight scale, since the bias is added to raw accumulators.
-
-    Raises:
-        EnsureError: the bias has another scale.
-    """
-    if bias is None:
-        return
-    product = source.scale * weights.scale
-    ensure(
-        quotient(abs(product - bias.scale), output.scale) <= 0.02,
-        lambda: f"{bias} has scale {bias.scale:g}, which is too far from input scale * weight scale = {product:g}.",
-    )
 
 
 def ensure_symmetric(*tensors: Tensor) -> None:
@@ -359,8 +343,6 @@ def convolution_layer(
     if bias is not None:
         ensure(bias.zero_point == 0, lambda: f"{bias} has zero point {bias.zero_point}; a bias must have none.")
     scales = channel_scales(source, weights, output, channels, axis, narrow=unsigned)
-    if unsigned:
-        ensure_bias_scale(source, weights, bias, output)
     if rounding is None:
         rounding = Rounding.WIDE if wide and (bias is None or bias.type != TensorType.INT32) else Rounding.DOUBLE
     zero_point, as_int8 = weights.zero_point if unsigned else 0, weights.type == TensorType.INT16

@@ -15,7 +15,7 @@ from oplet.kernels.requantization import Rounding
 from oplet.schema.enums import ActivationFunctionType
 from oplet_builtin_ops.arithmetic.requantize import Requantizer
 from oplet_builtin_ops.layers.program import Call, run_calls
-from oplet_builtin_ops.layers.quantized_layer import channel_scales, ensure_bias_scale
+from oplet_builtin_ops.layers.quantized_layer import channel_scales
 from oplet_builtin_ops.layers.weights import ensure_bias
 
 __all__ = ["ShuffledLayer"]
@@ -37,7 +37,6 @@ class ShuffledLayer:
         ensure(units % 4 == 0 and depth % 16 == 0, f"the shape of the shuffled weights {weights} is not made of 4x16 blocks.")
         ensure_bias(node.optional_input(2), units, TensorType.INT32)
         self.scales = channel_scales(source, weights, output, units, 0, narrow=True)
-        ensure_bias_scale(source, weights, node.optional_input(2), output)
         # LiteRT writes the shuffled input here; nothing reads it after the node.
         context.resize_tensor(workspace, (count, depth))
 
