@@ -140,6 +140,17 @@ def test_the_library_is_built_of_these_sources() -> None:
     assert opening.library().identity == built, "run `python -m oplet_compiled_ops.compiling`"
 
 
+def test_libraries_for_another_platform_are_not_built_over_this_one_s(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("numba")
+    from oplet_compiled_ops.compiling.__main__ import main
+    from oplet_compiled_ops.compiling.platforms import PLATFORMS, here
+
+    other = next(name for name, platform in PLATFORMS.items() if platform != here())
+    with pytest.raises(SystemExit):
+        main(["--platform", other, "--all-levels"])
+    assert "--output" in capsys.readouterr().err
+
+
 def test_a_kernel_s_function_takes_the_arguments_that_its_signature_tells() -> None:
     pytest.importorskip("numba")
     from oplet_compiled_ops.compiling.members import kernels_of

@@ -32,8 +32,8 @@ def main(arguments: Sequence[str]) -> int:
     platform = PLATFORMS[chosen.platform] if chosen.platform else here()
     if platform is None:
         parser.error("nothing is built for this platform; name another one by --platform")
-    if platform != here() and not (chosen.level or chosen.all_levels):
-        parser.error("--level or --all-levels is needed for another platform")
+    if platform != here() and not (chosen.output and (chosen.level or chosen.all_levels)):  # or this one would lose its libraries
+        parser.error("--output, and --level or --all-levels, are needed for another platform")
     objects = chosen.objects or Path(__file__).resolve().parents[3] / "build" / "objects"
     made = chosen.output or Path(folder())
     if chosen.all_levels:
