@@ -160,9 +160,6 @@ def slice_(kit: Kit) -> None:
             [kit.out(shape=(max(shape[0] - 1, 0), *shape[1:]))],
             label=f"{kit.label} by int64",
         )
-        if 0 not in shape:
-            beyond = [kit.ints([1] * len(shape)), kit.ints([d + 1 for d in shape])]
-            kit.add([kit.arg(shape), *beyond], [kit.out(shape=shape)], label=f"{kit.label} beyond the end")
 
 
 @recipe("STRIDED_SLICE")

@@ -62,6 +62,7 @@ LATE = {
     "sequences of fewer batches": Late(
         "REVERSE_SEQUENCE", [1, 2], [2, 2], [i(2, 1)], "vector of 1 lengths", [[1, 0], [2, 3]], _o.ReverseSequenceOptions(seq_dim=1)
     ),
+    "a box of more": Late("SLICE", [1], [3], [i(1), i(2)], r"begin \[1\] and size \[2\] leave", [1, 2]),
     "a box to the end": Late("SLICE", [1], [3], [i(2), i(-1)], r"begin \[2\] and size \[-1\] leave", [2]),
     "rows of weights": Late(
         "FULLY_CONNECTED", [1, 1], [1, 2], [np.array([[1, 2]], np.float32)], "cannot be cut into rows of 2", [[2]], _o.FullyConnectedOptions()

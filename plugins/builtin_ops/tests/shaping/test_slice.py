@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,34 +35,10 @@ def test_slice_is_a_box(begin: list[int], size: list[int], type: str, given: str
     np.testing.assert_array_equal(run_op(model, VALUES, *feeds)[0], VALUES[box])
 
 
-@pytest.mark.parametrize(("begin", "size"), [([1, 1], [2, 3]), ([1, 3], [1, 1_000_000]), ([3, 5], [2, 1])])
-@pytest.mark.parametrize("shape", [(3, 4), (2, 4), (1, 2), (0, 9)])
-@pytest.mark.parametrize("type", ["float32", "float16", "int8", "uint8"])
-def test_constants_beyond_the_end_stop_there_after_a_resize_too_as_in_litert(
-    type: str, shape: tuple[int, ...], begin: list[int], size: list[int], litert: Callable[..., Any]
-) -> None:
-    scale = (0.1, 0) if "int" in type else (None, None)
-    parameters = [Spec("int32", (2,), data=np.array(v, np.int32)) for v in (begin, size)]
-    resized, declared = (
-        one_op_model("SLICE", [Spec(type, there, *scale), *parameters], [Spec(type, (2, 3), *scale)]) for there in ((3, 8), shape)
-    )
-    values = np.arange(np.prod(shape)).astype(type).reshape(shape)
-    mine, theirs = run_op(resized, values, resize=True)[0], litert(declared, values, kernels=None)[0]
-    assert mine.shape == theirs.shape
-    np.testing.assert_array_equal(mine, theirs)
-
-
 @pytest.mark.parametrize(
-    ("begin", "size", "constant"),
-    [
-        ([2, 0, 0], [1_000_000, 1, 1], False),
-        *[
-            (begin, size, constant)
-            for begin, size in (([-1, 0, 0], [1, 1, 1]), ([0, 0, 0], [1, -2, 1]), ([0, 5, 0], [1, -1, 1]))
-            for constant in (True, False)
-        ],
-    ],
+    ("begin", "size"), [([2, 0, 0], [1_000_000, 1, 1]), ([-1, 0, 0], [1, 1, 1]), ([0, 0, 0], [1, -2, 1]), ([0, 5, 0], [1, -1, 1])]
 )
+@pytest.mark.parametrize("constant", [True, False])
 def test_slice_refuses_to_leave_the_tensor(begin: list[int], size: list[int], constant: bool) -> None:
     arrays = [np.array(v, np.int32) for v in (begin, size)]
     operands = arrays if constant else [Spec("int32", (3,))] * 2

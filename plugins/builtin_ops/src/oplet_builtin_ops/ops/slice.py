@@ -1,7 +1,4 @@
-"""SLICE: a box of a tensor, from `begin`, of `size`; a size of -1 reaches to the end, and constants above zero no further.
-
-Numerics: tflite/kernels/slice.cc, and XNNPACK, which alone takes constants beyond the end
-"""
+"""SLICE: a box of a tensor, from `begin`, of `size`; a size of -1 reaches to the end. Numerics: tflite/kernels/slice.cc"""
 
 from __future__ import annotations
 
@@ -20,13 +17,10 @@ def _ensure_a_value_per_axis(source: Tensor, parameter: Tensor) -> None:
 
 
 def _box(node: Node) -> tuple[slice, ...]:
-    source, begin, size = node.inputs
-    for parameter in (begin, size):
+    source = node.inputs[0]
+    for parameter in node.inputs[1:]:
         _ensure_a_value_per_axis(source, parameter)
-    begins, sizes = read_ints(begin), read_ints(size)
-    if begin.is_constant and size.is_constant and min(begins, default=0) >= 0 and min(sizes, default=1) > 0:
-        return tuple(slice(min(first, dim), min(first + some, dim)) for first, some, dim in zip(begins, sizes, source.shape))
-    return box(source, begins, sizes)
+    return box(source, read_ints(node.inputs[1]), read_ints(node.inputs[2]))
 
 
 def _extent(parts: tuple[slice, ...]) -> Shape:
@@ -42,7 +36,8 @@ def _shape(node: Node) -> Shape | None:
     """Return the output shape if it can be known without the values of `begin` and `size`, else None."""
     _, begin, size = node.inputs
     if size.is_constant and (begin.is_constant or -1 not in read_ints(size)):
-        return _extent(_box(node)) if begin.is_constant else tuple(read_ints(size))
+        sizes = tuple(read_ints(size))
+        return _extent(_box(node)) if sizes and min(sizes) < 0 else sizes
     # As in LiteRT, a fully declared shape is trusted, so that the following shapes stay static.
     declared = node.outputs[0].shape_signature
     return declared if declared and -1 not in declared else None
