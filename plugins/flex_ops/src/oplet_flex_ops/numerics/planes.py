@@ -172,12 +172,16 @@ def input_gradient(plane: Plane, filters: Array, gradient: Array, output: Array)
     groups = output.shape[3] // filters.shape[2]
     rows, results = _Rows(plane, output.shape[3], output.dtype), filters.shape[3] // groups
     matrix, size = filters.reshape(-1, filters.shape[3]), filters.shape[2]
+    whole = rows.windows.reshape(plane.height.out * plane.width.out, -1)
+    charge(0 if groups == 1 else whole.nbytes // groups)  # a product
 
     def run() -> None:
         for given, picture in zip(gradient, output):
             checkpoint()
             flat = given.reshape(-1, given.shape[-1])
-            for group in range(groups):
+            if groups == 1:
+                np.matmul(flat, matrix.T, out=whole)
+            for group in range(groups if groups > 1 else 0):
                 part = slice(group * results, (group + 1) * results)
                 windows = flat[:, part] @ matrix[:, part].T
                 rows.windows[..., group * size : (group + 1) * size] = windows.reshape(*rows.windows.shape[:-1], size)
