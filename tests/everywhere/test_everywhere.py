@@ -38,7 +38,6 @@ KNOWN = {
     r"^ATAN2 .*\| refuses": "LiteRT compares the ranks only and reads beyond the shorter tensor",
     r"^(EQUAL|NOT_EQUAL|FILL) STRING.*\| differs": "LiteRT's Python gives the address of a scalar string that is fed for its text",
     r"^NOT_EQUAL INT16\b.*\| differs": "LiteRT writes nothing",
-    r"^BATCH_MATMUL FLOAT32 \(2, 2, 1, 2, .*by QINT8 \| differs": "products of rank 6, which XNNPACK alone runs, are those of lower ranks",
     r"^STABLEHLO_SHIFT_LEFT .*\| differs": "what LiteRT gives for shifts by more than 31 or fewer than 0 depends on the length",
     r"^REDUCE_PROD QINT8 \[.*\b0\b.*\| differs": _EMPTY,
     r"^FULLY_CONNECTED \w+ of nothing \| differs": "LiteRT leaves the bias out where the products have no factors",
