@@ -38,3 +38,24 @@ def told(interpreter: Any, shapes: Sequence[Sequence[int]]) -> list[list[list[in
 def test_signatures_are_litert_s_before_and_after_resizes(signature: Sequence[int] | None) -> None:
     content, shapes = model(signature), [[2, 4, 4, 3], [1, 7, 5, 3], [1, 4, 4, 3]]
     assert told(Interpreter(model_content=content), shapes) == told(litert.Interpreter(model_content=content), shapes)
+
+
+def tried(interpreter: Any, steps: Sequence[tuple[Sequence[int], bool]]) -> list[list[int] | None]:
+    """The input's shape after each resize, strict or not; None where it was refused."""
+    found: list[list[int] | None] = []
+    for shape, strict in steps:
+        try:
+            interpreter.resize_tensor_input(0, shape, strict=strict)
+            found.append(interpreter.get_input_details()[0]["shape"].tolist())
+        except RuntimeError:
+            found.append(None)
+    return found
+
+
+@pytest.mark.parametrize("signature", [None, [1, 4, 4, 3], [-1, 4, 4, 3], [-1, -1, -1, 3], [1, 9, 9, 3], [-1, 9, 9, 3]])
+def test_strict_resizes_look_at_the_signature_and_not_at_what_other_resizes_left(signature: Sequence[int] | None) -> None:
+    content, shapes = model(signature), [[2, 4, 4, 3], [2, 9, 9, 3], [1, 7, 5, 3], [1, 4, 4, 3], [2, 4, 4]]
+    for before in shapes:
+        for shape in shapes:
+            steps = [(before, False), (shape, True), (shapes[0], True)]
+            assert tried(Interpreter(model_content=content), steps) == tried(litert.Interpreter(model_content=content), steps)

@@ -15,7 +15,7 @@ from oplet.errors import SignatureError, TensorError
 from oplet.model.verify.verifier import named_tensors, stale_names
 from oplet.ops.context import Node
 from oplet.ops.tensor import Tensor
-from oplet.runtime.subgraph import DeclaredShape, Subgraph, find_tensor
+from oplet.runtime.subgraph import Subgraph, find_tensor, present_signature
 from oplet.schema.enums import TensorType
 from oplet.schema.tables import DimensionMetadata, SparsityParameters
 from oplet.texts import shown
@@ -69,14 +69,11 @@ def public_dtype(type: TensorType) -> Any:
 
 def tensor_details(tensor: Tensor) -> TensorDetails:
     """Describe a tensor as `Interpreter.get_tensor_details` does."""
-    signature = tensor.shape_signature
-    if -1 not in signature and type(signature) is not DeclaredShape:  # the file has none
-        signature = tensor.shape
     return {
         "name": tensor.name,
         "index": tensor.index,
         "shape": np.array(tensor.shape, np.int32),
-        "shape_signature": np.array(signature, np.int32),
+        "shape_signature": np.array(present_signature(tensor), np.int32),
         "dtype": public_dtype(tensor.type),
         **quantization_details(tensor),
         "sparsity_parameters": {} if tensor.sparsity is None else _sparsity(tensor.sparsity),

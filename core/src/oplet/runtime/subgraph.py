@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from oplet.runtime.describe.delegation_report import DelegationReport
 
 __all__ = [
-    "DeclaredShape",
     "Delegated",
     "InlinedPiece",
     "Request",
@@ -41,6 +40,7 @@ __all__ = [
     "Subgraph",
     "find_subgraph",
     "find_tensor",
+    "present_signature",
     "provide_scratch",
     "stated_signature",
 ]
@@ -60,6 +60,12 @@ class DeclaredShape(tuple[int, ...]):
 def stated_signature(stated: tuple[int, ...]) -> tuple[int, ...]:
     """Return the shape signature in a file, as a `DeclaredShape` if no dimension is free."""
     return stated if -1 in stated else DeclaredShape(stated)
+
+
+def present_signature(tensor: Tensor) -> tuple[int, ...]:
+    """Return a tensor's shape signature: the file's, or the current shape where the file has none."""
+    signature = tensor.shape_signature
+    return signature if -1 in signature or type(signature) is DeclaredShape else tensor.shape
 
 
 def provide_scratch(table: tables.SubGraph, nodes: Sequence[Node], inputs: Sequence[int]) -> None:

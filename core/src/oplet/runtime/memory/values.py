@@ -17,7 +17,7 @@ from oplet.ops.context import Context, Node
 from oplet.ops.node import Thunk
 from oplet.ops.strings import string_array
 from oplet.ops.tensor import Tensor, tensor_type
-from oplet.runtime.subgraph import Subgraph
+from oplet.runtime.subgraph import Subgraph, present_signature
 from oplet.schema.enums import TensorType
 from oplet.texts import shown
 
@@ -254,21 +254,20 @@ def _type_name(array: NDArray[Any]) -> str:
 
 
 def check_strict(tensor: Tensor, shape: tuple[int, ...]) -> None:
-    """Check that a shape differs from the tensor's only in dimensions that are -1 in its `shape_signature`.
+    """Check that a shape differs from the tensor's shape signature only in dimensions that are -1 there.
 
     Raises:
         StateError: the shape differs in other dimensions, or in rank.
     """
-    signature = tensor.shape_signature
-    if len(shape) != len(signature):
+    if len(shape) != len(tensor.shape):
         raise StateError(
             f"Attempting to resize {tensor} to the shape {list(shape)}, of another rank. ResizeInputTensorStrict only allows "
             "mutating unknown dimensions identified by -1."
         )
-    for dimension, (now, wanted, free) in enumerate(zip(tensor.shape, shape, signature)):
-        if free != -1 and now != wanted:
+    for dimension, (stated, wanted) in enumerate(zip(present_signature(tensor), shape)):
+        if stated not in (-1, wanted):
             raise StateError(
-                f"Attempting to resize dimension {dimension} of tensor {tensor.index} with value {now} to {wanted}. "
+                f"Attempting to resize dimension {dimension} of tensor {tensor.index} with value {stated} to {wanted}. "
                 "ResizeInputTensorStrict only allows mutating unknown dimensions identified by -1."
             )
 
