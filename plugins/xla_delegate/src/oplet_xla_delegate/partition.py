@@ -46,22 +46,15 @@ class Engine(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """A compiled partition.
+    """A compiled partition."""
 
-    Attributes:
-        executable: the function; arguments: the weights, the inputs and, with loops, the most iterations; results: the outputs
-            and, with loops, whether a loop reached that number.
-        weights: the constants, on the device.
-        fed: the input tensors, in order.
-        loops: whether there are loops.
-        wide: whether there are 64-bit values.
-    """
-
+    #: The function; arguments: the weights, the inputs and, with loops, the most iterations; results: the outputs and, with
+    #: loops, whether a loop reached that number.
     executable: Executable
-    weights: list[Any]
-    fed: list[Tensor]
-    loops: bool
-    wide: bool
+    weights: list[Any]  #: The constants, on the device.
+    fed: list[Tensor]  #: The input tensors, in order.
+    loops: bool  #: Whether there are loops.
+    wide: bool  #: Whether there are 64-bit values.
 
     def run(self, values: Sequence[Any], limit: int = MOST_ITERATIONS) -> tuple[Sequence[Any], Any]:
         """Run the function; return its outputs, and whether a loop was stopped after `limit` iterations."""

@@ -23,15 +23,10 @@ Prefer = str | Iterable[str] | Mapping[str, str] | Preference | None
 
 @dataclass
 class BuiltWheel:
-    """A built wheel.
-
-    Attributes:
-        path: the wheel.
-        cut: the package of extracted kernels that is in it.
-    """
+    """A built wheel."""
 
     path: Path
-    cut: CutPackage
+    cut: CutPackage  #: The package of extracted kernels that is in it.
 
     @property
     def requires(self) -> list[str]:

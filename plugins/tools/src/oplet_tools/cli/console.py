@@ -41,17 +41,11 @@ class Column(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Layout of a table: the columns that are shown, and their widths.
+    """Layout of a table: the columns that are shown, and their widths."""
 
-    Attributes:
-        columns: the positions of the columns that are shown.
-        widths: the width of each shown column, in character cells.
-        left_out: the titles of the columns that are not shown.
-    """
-
-    columns: list[int]
-    widths: list[int]
-    left_out: list[str]
+    columns: list[int]  #: The positions of the columns that are shown.
+    widths: list[int]  #: The width of each shown column, in character cells.
+    left_out: list[str]  #: The titles of the columns that are not shown.
 
 
 def parse_column(text: str) -> Column:

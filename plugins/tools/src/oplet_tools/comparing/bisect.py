@@ -30,34 +30,25 @@ Feeds = Sequence[Mapping[str, Array]]
 
 @dataclass(frozen=True)
 class Growth:
-    """The differences of a tensor: the one that its own node makes, and the accumulated one.
+    """The differences of a tensor: the one that its own node makes, and the accumulated one."""
 
-    Attributes:
-        entry: the difference that the tensor's node makes by itself, on equal inputs; None if the node was not run by itself.
-        together: the difference of the tensor where errors accumulate, of this node and all before it.
-    """
-
+    #: The difference that the tensor's node makes by itself, on equal inputs; None if the node was not run by itself.
     entry: NodeDifference | None
-    together: NodeDifference
+    together: NodeDifference  #: The difference of the tensor where errors accumulate, of this node and all before it.
 
 
 @dataclass(frozen=True)
 class Bisection:
-    """The result of a bisection: the first node that departs (its output differs by more than the tolerance), and how.
+    """The result of a bisection: the first node that departs (its output differs by more than the tolerance), and how."""
 
-    Attributes:
-        first: the first node that departs, None if there is none.
-        how: "alone" if it departs on the same values, "together" if it departs only in one partition with nodes before it,
-            "gradual" if no node departs and the differences add up, "" if nothing departs.
-        growth: the differences of the tensors, in execution order.
-        judged: the number of tensors that were compared where each node of the baseline got the candidate's values as inputs.
-        complete: whether every tested node was compared; not all values of large models, or of called subgraphs, are kept.
-    """
-
-    first: NodeDifference | None
+    first: NodeDifference | None  #: The first node that departs, None if there is none.
+    #: "alone" if it departs on the same values, "together" if it departs only in one partition with nodes before it, "gradual" if
+    #: no node departs and the differences add up, "" if nothing departs.
     how: str
-    growth: list[Growth] = field(default_factory=list)
+    growth: list[Growth] = field(default_factory=list)  #: The differences of the tensors, in execution order.
+    #: The number of tensors that were compared where each node of the baseline got the candidate's values as inputs.
     judged: int = 0
+    #: Whether every tested node was compared; not all values of large models, or of called subgraphs, are kept.
     complete: bool = True
 
 

@@ -47,41 +47,27 @@ Values = Mapping[str, Array]
 
 @dataclass
 class Comparison:
-    """Per-tensor differences between candidate and baseline on the same inputs, and the verdict.
+    """Per-tensor differences between candidate and baseline on the same inputs, and the verdict."""
 
-    Attributes:
-        tolerance: the name of the tolerance, "" for the defaults by dtype and kind of model.
-        kind: the arithmetic of the model, by the types of its weights and activations.
-        runs: the number of runs.
-        reference: what the candidate is compared with: "" for the built-in kernels, a file, or one of `LITERT`.
-        delegated: whether the candidate has delegates.
-        sources: the source of each input's values, by its name: "random" or a file.
-        partitions: for each delegate kernel, the subgraph's index and the nodes that it replaces.
-        nodes: the number of nodes in the model.
-        others: without delegates, the number of nodes that other packages' kernels run.
-        outputs: the model's outputs.
-        layers: the tensors at partition boundaries, in the order in which they are written or first read.
-        level: "nodes" if each node was run separately on the same inputs in both, "partitions" if each partition was, else "".
-        alone: the differences of these separately run nodes or partitions, one for each tensor that they wrote.
-        bisection: the result of the bisection, if it was asked for.
-        choice: what `auto` chose, and why; "" if it was not asked for.
-    """
-
-    tolerance: str = ""
-    kind: ModelKind = ModelKind.FLOAT32
-    runs: int = 0
-    reference: str = ""
-    delegated: bool = False
-    sources: dict[str, str] = field(default_factory=dict)
+    tolerance: str = ""  #: The name of the tolerance, "" for the defaults by dtype and kind of model.
+    kind: ModelKind = ModelKind.FLOAT32  #: The arithmetic of the model, by the types of its weights and activations.
+    runs: int = 0  #: The number of runs.
+    reference: str = ""  #: What the candidate is compared with: "" for the built-in kernels, a file, or one of `LITERT`.
+    delegated: bool = False  #: Whether the candidate has delegates.
+    sources: dict[str, str] = field(default_factory=dict)  #: The source of each input's values, by its name: "random" or a file.
+    #: For each delegate kernel, the subgraph's index and the nodes that it replaces.
     partitions: list[tuple[int, list[int]]] = field(default_factory=list)
-    nodes: int = 0
-    others: int = 0
-    outputs: list[ComparedTensor] = field(default_factory=list)
+    nodes: int = 0  #: The number of nodes in the model.
+    others: int = 0  #: Without delegates, the number of nodes that other packages' kernels run.
+    outputs: list[ComparedTensor] = field(default_factory=list)  #: The model's outputs.
+    #: The tensors at partition boundaries, in the order in which they are written or first read.
     layers: list[ComparedTensor] = field(default_factory=list)
+    #: "nodes" if each node was run separately on the same inputs in both, "partitions" if each partition was, else "".
     level: str = ""
+    #: The differences of these separately run nodes or partitions, one for each tensor that they wrote.
     alone: list[NodeDifference] = field(default_factory=list)
-    bisection: Bisection | None = None
-    choice: str = ""
+    bisection: Bisection | None = None  #: The result of the bisection, if it was asked for.
+    choice: str = ""  #: What `auto` chose, and why; "" if it was not asked for.
 
     @property
     def trivial(self) -> bool:

@@ -24,25 +24,15 @@ __all__ = ["InterpreterPair", "claimed_nodes", "kernels_of", "open_pair"]
 
 @dataclass(frozen=True)
 class InterpreterPair:
-    """Factory of the two interpreters of a comparison, candidate and baseline.
+    """Factory of the two interpreters of a comparison, candidate and baseline."""
 
-    Attributes:
-        model: the .tflite file.
-        make_delegates: makes the candidate's delegates.
-        delegated: whether the candidate has delegates; otherwise it has other packages' kernels.
-        plugins: the plugins that provide kernels.
-        num_threads: threads that kernels may use.
-        prefer: the plugins whose kernels the candidate takes where several have one for an op.
-        baseline_prefer: the plugins whose kernels the baseline takes where several have one.
-    """
-
-    model: str | os.PathLike[str]
-    make_delegates: Callable[[], Sequence[Delegate]] = tuple
-    delegated: bool = False
-    plugins: PluginManager | None = None
-    num_threads: int = 1
-    prefer: tuple[str, ...] = ()
-    baseline_prefer: tuple[str, ...] = ()
+    model: str | os.PathLike[str]  #: The .tflite file.
+    make_delegates: Callable[[], Sequence[Delegate]] = tuple  #: Makes the candidate's delegates.
+    delegated: bool = False  #: Whether the candidate has delegates; otherwise it has other packages' kernels.
+    plugins: PluginManager | None = None  #: The plugins that provide kernels.
+    num_threads: int = 1  #: Threads that kernels may use.
+    prefer: tuple[str, ...] = ()  #: The plugins whose kernels the candidate takes where several have one for an op.
+    baseline_prefer: tuple[str, ...] = ()  #: The plugins whose kernels the baseline takes where several have one.
 
     def open_candidate(
         self, profiler: Profiler | None = None, *, alone: bool = False, only: Collection[tuple[int, int]] | None = None

@@ -25,15 +25,10 @@ class Reporter(Protocol):
 
 
 class OutputRules(NamedTuple):
-    """Labels, calibration and threshold of an output's scores, by the model's metadata.
+    """Labels, calibration and threshold of an output's scores, by the model's metadata."""
 
-    Attributes:
-        labels: the label of each score, by index; empty for none.
-        scores: calibration and threshold of the scores.
-    """
-
-    labels: tuple[str, ...] = ()
-    scores: ScoreRules = ScoreRules()
+    labels: tuple[str, ...] = ()  #: The label of each score, by index; empty for none.
+    scores: ScoreRules = ScoreRules()  #: Calibration and threshold of the scores.
 
 
 def output_rules(

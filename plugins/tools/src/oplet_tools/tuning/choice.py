@@ -36,21 +36,13 @@ logger = logger_of("oplet.tuning")
 
 @dataclass(frozen=True)
 class Choice:
-    """The candidate that was chosen, and the trials that it was chosen from.
+    """The candidate that was chosen, and the trials that it was chosen from."""
 
-    Attributes:
-        candidate: the fastest candidate within the tolerance; the built-in kernels alone if nothing could be measured.
-        trials: the result of each candidate, in the order in which they were measured.
-        remembered: whether it was read from the cache, in place of being measured now.
-        path: the cache file that holds it, "" if none does.
-        in_process: the reason why candidates were measured in this process; "" if they were in a child process.
-    """
-
-    candidate: Candidate
-    trials: tuple[Trial, ...]
-    remembered: bool = False
-    path: str = ""
-    in_process: str = ""
+    candidate: Candidate  #: The fastest candidate within the tolerance; the built-in kernels alone if nothing could be measured.
+    trials: tuple[Trial, ...]  #: The result of each candidate, in the order in which they were measured.
+    remembered: bool = False  #: Whether it was read from the cache, in place of being measured now.
+    path: str = ""  #: The cache file that holds it, "" if none does.
+    in_process: str = ""  #: The reason why candidates were measured in this process; "" if they were in a child process.
 
     def __str__(self) -> str:
         """Summarize the chosen candidate, the times and what crashed in a few words, for logs and reports."""

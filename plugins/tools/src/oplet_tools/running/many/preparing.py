@@ -29,23 +29,14 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Finished:
-    """A row that was run, with its encoded result.
-
-    Attributes:
-        number: its number.
-        name: its name.
-        encoded: the result as bytes, in the format of the stored results.
-        error: why the row failed; "" if it did not.
-        notices: notices of what was done to its input values.
-        shapes: the shapes of its outputs by name; empty if it failed.
-    """
+    """A row that was run, with its encoded result."""
 
     number: int
     name: str
-    encoded: bytes
-    error: str
-    notices: tuple[Notice, ...]
-    shapes: Mapping[str, tuple[int, ...]]
+    encoded: bytes  #: The result as bytes, in the format of the stored results.
+    error: str  #: Why the row failed; "" if it did not.
+    notices: tuple[Notice, ...]  #: Notices of what was done to its input values.
+    shapes: Mapping[str, tuple[int, ...]]  #: The shapes of its outputs by name; empty if it failed.
 
 
 class RowRunner:
