@@ -79,7 +79,6 @@ def refuses_rescaling(node: Node, inputs: Sequence[Tensor] | None = None) -> str
     """Return why an operator cannot just move values: an output has another type or quantization than an input; "" if it can.
 
     Args:
-        node: the node.
         inputs: the inputs whose values are moved; None for the first one only.
     """
     for tensor in inputs if inputs is not None else node.inputs[:1]:

@@ -55,7 +55,6 @@ class Reference:
     """Runs nodes of one subgraph by oplet's kernels, for comparison.
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
 
     Attributes:

@@ -99,7 +99,6 @@ def choose_providers(
     Composites without a kernel are left out: they run as their decomposition.
 
     Args:
-        needs: the ops.
         plugins: the plugins that may have kernels for them.
         prefer: plugins to take where several have kernels for an op, whatever they require.
         refused: kernels (op and plugin) that cannot be extracted, with the reasons.

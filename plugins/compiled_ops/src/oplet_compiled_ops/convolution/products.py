@@ -184,7 +184,6 @@ def plan_tiles(
 
     Args:
         context: the kernel's context.
-        node: the node.
         windows: the windows over the input.
         filters: the number of filters.
         rows: returns the weights, (filters, values of a window).
@@ -308,7 +307,6 @@ def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer
 
     Args:
         context: the kernel's context.
-        node: the node.
         windows: the windows over the input.
         layer: the layer's parameters.
         pad: the value of the padding.

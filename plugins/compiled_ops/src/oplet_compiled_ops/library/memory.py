@@ -40,7 +40,6 @@ def aligned(shape: Sequence[int], dtype: DTypeLike, *, zeroed: bool = True) -> A
     end.
 
     Args:
-        shape: its shape.
         dtype: its type.
         zeroed: whether the values are 0; if not, those of an array of 32 KiB or more are undefined, for a caller that writes them
             all.

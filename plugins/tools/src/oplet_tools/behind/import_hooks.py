@@ -98,7 +98,6 @@ class _InterceptedModule(ModuleType):
     """A stand-in for a module of LiteRT: programs see oplet's objects in it, exempt packages the installed module's names.
 
     Args:
-        name: the module's name.
         names: oplet's objects, by LiteRT's names for them.
         exempt: top-level packages that get the installed module's names.
         finders: the hooks, which find the installed module.

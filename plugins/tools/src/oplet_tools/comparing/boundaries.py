@@ -160,8 +160,6 @@ def accept_near_ties(
     """Return the outputs, with those marked as passed that differ only because two nearly equal values were ranked differently.
 
     Args:
-        outputs: the compared outputs.
-        baseline: the baseline's interpreter.
         details: each output's dictionary of `Interpreter.get_output_details`, by name.
         nodes_agree: whether all nodes or partitions agree when run separately on the same inputs.
     """

@@ -56,7 +56,6 @@ def examine(path: str | os.PathLike[str] | Model, manager: PluginManager) -> Exa
 
     Args:
         path: the model's file, or an open model.
-        manager: the plugins.
 
     Raises:
         ModelError: the file cannot be read.

@@ -43,7 +43,6 @@ def try_model(model: Model, manager: PluginManager) -> Trial:
 
     Args:
         model: the model, read from a file or from bytes.
-        manager: the plugins.
     """
     if not model.data:
         return Trial({}, {})

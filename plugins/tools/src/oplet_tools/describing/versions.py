@@ -61,7 +61,6 @@ def node_versions(root: tables.Model, extra: Rows | None = None) -> list[NodeVer
     """Return the version of every node of every subgraph.
 
     Args:
-        root: the model's tables.
         extra: the first runtime release of operators that are not built in, by name and version.
 
     Raises:

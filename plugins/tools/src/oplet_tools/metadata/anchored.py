@@ -127,7 +127,6 @@ def anchored_in(model: Model, subgraph: int, codes: tuple[int, ...], scores: tup
     """Return how a model's boxes are decoded; None if its metadata have no DETECTOR_METADATA.
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
         codes: the shape of the output of boxes.
         scores: the shape of the output of scores.

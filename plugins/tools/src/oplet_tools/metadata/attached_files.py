@@ -37,7 +37,6 @@ def attached_file(model: Model, name: str) -> bytes | None:
     """Return the content of an attached file; None if no archive is attached or it has no such member.
 
     Args:
-        model: the model.
         name: the member's name.
 
     Raises:

@@ -123,7 +123,6 @@ def detector_of(
     """Return the format of an object-detection model's outputs, and report it; None for other models, and for damaged metadata (reported).
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
         outputs: name and shape of each output, by tensor index.
         channels_first: whether the input is NCHW; otherwise NHWC.

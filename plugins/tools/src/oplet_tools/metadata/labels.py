@@ -30,7 +30,6 @@ def labels_of(model: Model, subgraph: int, position: int, *, locale: str = "", v
     the class names in its metadata.
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
         position: the output's position among the subgraph's outputs.
         locale: the language, such as "de" or "en-US"; "" for the first file.

@@ -48,7 +48,6 @@ def output_rules(
     whose rules `detector_of` reads.
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
         tensor: the tensor's index.
         name: the output's name in messages.

@@ -85,7 +85,6 @@ def score_rules_of(model: Model, subgraph: int, position: int) -> ScoreRules:
     """Return the calibration and threshold that the model's metadata have for the scores of an output.
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
         position: the output's position among the subgraph's outputs.
 

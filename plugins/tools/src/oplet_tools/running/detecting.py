@@ -61,7 +61,6 @@ def detector_in(
     """Return the format of the outputs of an object-detection model that takes a picture; None for other models.
 
     Args:
-        model: the model.
         subgraph: the index of the subgraph that runs.
         inputs: details of the inputs, by name.
         outputs: details of the outputs, by name.

@@ -71,7 +71,6 @@ def choose_for_interpreter(
 
     Args:
         text: "auto", or with options: "auto:max_error=0.001,max_seconds=5".
-        model: the model.
         manager: the installed plugins.
         interpreter: makes an interpreter of the model; takes `experimental_delegates` and `prefer`.
         prefer: the plugins that the user prefers; they go before those of the choice.
@@ -134,7 +133,6 @@ def choose(
     """Return the chosen candidate for a model: from the cache, or else measured and stored.
 
     Args:
-        model: the model.
         manager: the installed plugins.
         open: makes an interpreter of the model, given preferred plugins and delegates.
         version: oplet's version; a choice that another version stored does not count.

@@ -117,7 +117,6 @@ class _Sources:
 
     Args:
         owners: the distribution of each op package.
-        needs: the ops.
         all_variants: keep variants of kernels that no node of the needs uses.
     """
 

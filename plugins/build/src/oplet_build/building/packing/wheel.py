@@ -74,7 +74,6 @@ def write_wheel(cut: CutPackage, version: str, directory: Path, core: CoreParts 
 
     Args:
         cut: the kernels' package.
-        version: the wheel's version.
         directory: the folder to write into, created if missing.
         core: the core, if the wheel includes it.
 

@@ -47,7 +47,6 @@ class RowRunner:
         constants: values of inputs that are the same in each row.
         options: options of the conversion of given values to those of inputs.
         forms: the form of each output in the results.
-        format: the format of results.
         first: the number of the first row.
         max_result_bytes: the most bytes that the results of a row may take.
         detector: the format of the outputs of an object-detection model; None for other models.

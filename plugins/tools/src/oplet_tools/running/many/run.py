@@ -142,7 +142,6 @@ def run_many(
     Args:
         model: the .tflite file.
         inputs: "SOURCE" or "NAME=SOURCE" each, see `oplet_tools.running.many.reading.sources`.
-        options: the options.
         plugins: the plugins in this process; worker processes use all installed ones except `options.blocked`.
         stdin: the stream to read rows from where an input is "-".
         stdout: where results go if `options.output` is None.

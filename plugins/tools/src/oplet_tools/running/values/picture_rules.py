@@ -75,7 +75,6 @@ def picture_rules_of(model: Model, subgraph: int, position: int) -> PictureRules
     """Return the preprocessing of pictures that the model's file prescribes for an input.
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
         position: the input's position among the subgraph's inputs.
 
