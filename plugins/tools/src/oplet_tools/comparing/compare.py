@@ -28,7 +28,7 @@ from oplet_tools.comparing.boundaries import (
     with_partitions,
 )
 from oplet_tools.comparing.interpreters import InterpreterPair, claimed_nodes, kernels_of
-from oplet_tools.comparing.lockstep import Lockstep, run_in_lockstep
+from oplet_tools.comparing.lockstep import Lockstep, Setting, run_in_lockstep
 from oplet_tools.comparing.references import LITERT, litert_answers, saved_outputs
 from oplet_tools.running.inputs import load_inputs, notify_of_random
 from oplet_tools.running.model_runner import ModelRunner
@@ -148,8 +148,9 @@ def compare_model(
     result.nodes = sum(len(subgraph.nodes) for subgraph in baseline.subgraphs)
     inline_composites(baseline, candidate)
     recorder.enabled = layers or not reference
-    lockstep = Lockstep(interpreters, choose, ModelRunner(candidate, signature), recorder, signature)
-    answers = _reference(reference, interpreters, runner, feeds)
+    setting = Setting(interpreters, feeds, choose, signature)
+    lockstep = Lockstep(setting, ModelRunner(candidate, signature), recorder)
+    answers = _reference(reference, setting, runner)
     pairs: list[tuple[Values, Values]] = []
     borders: dict[Place, ComparedTensor] = {}
     for run, values in enumerate(feeds):
@@ -169,13 +170,15 @@ def compare_model(
     result.outputs = _outputs(runner, pairs, choose, {})
 
     if not reference and not result.trivial:
-        _run_alone(result, lockstep, interpreters, feeds, choose, signature, nodes or bisect)
+        _run_alone(result, lockstep, setting, nodes or bisect)
     if any(not layer.difference.passed for layer in result.outputs) and _may_spread(tolerance):
-        spreads = _sensitivities(interpreters, feeds, signature)
+        spreads = _sensitivities(setting)
         result.outputs = _outputs(runner, pairs, choose, spreads)
         result.outputs = accept_near_ties(result.outputs, baseline, runner.outputs, bool(result.alone) and not result.departing)
     if bisect and not result.trivial:
-        result.bisection = _bisect(result, interpreters, feeds, choose, signature, runner)
+        result.bisection = (
+            bisect_with_litert(reference, setting, runner, result.passed) if reference else bisect_nodes(setting, result.passed)
+        )
     return result
 
 
@@ -187,22 +190,20 @@ def _may_spread(tolerance: Tolerance | None) -> bool:
     return tolerance is None or (tolerance.rtol is None and tolerance.name != "strict")
 
 
-def _reference(
-    reference: str, interpreters: InterpreterPair, runner: ModelRunner, feeds: Sequence[Values]
-) -> list[dict[str, Array]] | None:
+def _reference(reference: str, setting: Setting, runner: ModelRunner) -> list[dict[str, Array]] | None:
     if not reference:
         return None
     if reference in LITERT:
         return litert_answers(
             reference,
-            interpreters.model,
-            feeds,
+            setting.interpreters.model,
+            setting.feeds,
             runner.inputs,
             runner.outputs,
             signature=runner.signature,
-            num_threads=interpreters.num_threads,
+            num_threads=setting.interpreters.num_threads,
         )[0]
-    return [saved_outputs(Path(reference), runner.outputs)] * len(feeds)
+    return [saved_outputs(Path(reference), runner.outputs)] * len(setting.feeds)
 
 
 def _outputs(
@@ -234,15 +235,7 @@ def _others(candidate: Interpreter, baseline: Interpreter) -> int:
     return sum(one != other for one, other in zip(*served))
 
 
-def _run_alone(
-    result: Comparison,
-    lockstep: Lockstep,
-    interpreters: InterpreterPair,
-    feeds: Sequence[Values],
-    choose: Choose,
-    signature: str | None,
-    nodes: bool,
-) -> None:
+def _run_alone(result: Comparison, lockstep: Lockstep, setting: Setting, nodes: bool) -> None:
     """Compare each partition on equal inputs, and each node where partitions are too coarse; add the results to `result`."""
     result.alone, result.level = lockstep.judged(), "partitions" if result.delegated else "nodes"
     several = any(len(partition) > 1 for _, partition in result.partitions)
@@ -250,43 +243,30 @@ def _run_alone(
     if not several:
         result.level = "nodes"
     elif nodes or coarse or result.departing or not all(layer.difference.passed for layer in result.outputs):
-        again = run_in_lockstep(interpreters, feeds, choose, signature, alone=True)
+        again = run_in_lockstep(setting, alone=True)
         done = set(claimed_nodes(again.interpreter))
         if done:
             kept = [entry for entry in result.alone if not lockstep.partition_of(entry) & done]
             result.alone, result.level = [*again.judged(), *kept], "nodes"
 
 
-def _sensitivities(interpreters: InterpreterPair, feeds: Sequence[Values], signature: str | None) -> dict[str, float]:
+def _sensitivities(setting: Setting) -> dict[str, float]:
     """Measure the sensitivity of each output: how far it moves when the inputs are perturbed by their last bit."""
 
     def answers(random: np.random.Generator | None) -> list[dict[str, Array]]:
-        interpreter = interpreters.open_baseline()
-        runner = ModelRunner(interpreter, signature)
+        interpreter = setting.interpreters.open_baseline()
+        runner = ModelRunner(interpreter, setting.signature)
         moved = (
             values
             if random is None
             else {name: perturbed_input(value, runner.inputs[name], random) for name, value in values.items()}
-            for values in feeds
+            for values in setting.feeds
         )
         found = [runner(values) for values in moved]
         interpreter.close()
         return found
 
-    interpreter = interpreters.open_baseline()
-    pairs = {name: details["quantization"] for name, details in ModelRunner(interpreter, signature).outputs.items()}
+    interpreter = setting.interpreters.open_baseline()
+    pairs = {name: details["quantization"] for name, details in ModelRunner(interpreter, setting.signature).outputs.items()}
     interpreter.close()
     return output_sensitivity(answers, pairs)
-
-
-def _bisect(
-    result: Comparison,
-    interpreters: InterpreterPair,
-    feeds: Sequence[Values],
-    choose: Choose,
-    signature: str | None,
-    runner: ModelRunner,
-) -> Bisection | None:
-    if not result.reference:
-        return bisect_nodes(interpreters, feeds, choose, signature, result.passed)
-    return bisect_with_litert(result.reference, interpreters, feeds, choose, runner, signature, result.passed)
