@@ -20,19 +20,12 @@ _WORK_PER_SECOND = 1_000_000_000
 
 
 class Engine(NamedTuple):
-    """The device and settings that partitions are compiled for.
+    """The device and settings that partitions are compiled for."""
 
-    Attributes:
-        device: OpenVINO's name of the device.
-        told: the settings for OpenVINO's compiler.
-        layers_of_8_bits: whether quantized layers are translated, too.
-        max_seconds: the time limit of an invoke; None for none.
-    """
-
-    device: str
-    told: dict[str, Any]
-    layers_of_8_bits: bool
-    max_seconds: float | None = None
+    device: str  #: OpenVINO's name of the device.
+    told: dict[str, Any]  #: The settings for OpenVINO's compiler.
+    layers_of_8_bits: bool  #: Whether quantized layers are translated, too.
+    max_seconds: float | None = None  #: The time limit of an invoke; None for none.
 
 
 class Partition(NamedTuple):

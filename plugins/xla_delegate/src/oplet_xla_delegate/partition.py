@@ -30,19 +30,12 @@ class Refused(Exception):
 
 
 class Engine(NamedTuple):
-    """The device and settings that partitions are compiled for.
-
-    Attributes:
-        device: the device.
-        precision: the precision of float32 products: "highest", "tf32" or "bf16".
-        quantized: whether quantized nodes are run, in real numbers.
-        max_seconds: the time limit of an invoke; None for none.
-    """
+    """The device and settings that partitions are compiled for."""
 
     device: Device
-    precision: str
-    quantized: bool
-    max_seconds: float | None
+    precision: str  #: The precision of float32 products: "highest", "tf32" or "bf16".
+    quantized: bool  #: Whether quantized nodes are run, in real numbers.
+    max_seconds: float | None  #: The time limit of an invoke; None for none.
 
 
 class Partition(NamedTuple):

@@ -49,19 +49,12 @@ _AT_ONCE = 1 << 24
 
 
 class Layout(Row):
-    """Where windows lie in memory: each window is `runs` runs of consecutive values, at the same offsets from the window's start.
+    """Where windows lie in memory: each window is `runs` runs of consecutive values, at the same offsets from the window's start."""
 
-    Attributes:
-        runs: the number of runs of a window.
-        length: the values of a run.
-        offsets: the runs' offsets from the window's start, in bytes.
-        starts: each window's start, in bytes from that of the map.
-    """
-
-    runs: int
-    length: int
-    offsets: Array
-    starts: Array
+    runs: int  #: The number of runs of a window.
+    length: int  #: The values of a run.
+    offsets: Array  #: The runs' offsets from the window's start, in bytes.
+    starts: Array  #: Each window's start, in bytes from that of the map.
 
 
 def layout_of(windows: Windows2D, item: int) -> Layout:
