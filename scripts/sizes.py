@@ -15,13 +15,13 @@ __all__ = ["BUDGET", "lines", "table"]
 
 #: The most lines of Python, comments and empty ones among them, that each package may have.
 BUDGET = {
-    "core": 25_960,
+    "core": 25_940,
     "plugins/atan_op": 100,
     "plugins/beam_handler": 500,
-    "plugins/build": 5_110,
+    "plugins/build": 4_920,
     "plugins/builtin_ops": 23_060,
     "plugins/compiled_model": 2_160,
-    "plugins/compiled_ops": 15_280,
+    "plugins/compiled_ops": 15_190,
     "plugins/coral_ops": 500,
     "plugins/example_delegate": 300,
     "plugins/flex_delegate": 2_060,
@@ -32,16 +32,16 @@ BUDGET = {
     "plugins/lm": 1_390,
     "plugins/mediapipe_ops": 900,
     "plugins/model_explorer": 400,
-    "plugins/native_ops": 3_180,
-    "plugins/openvino_delegate": 2_180,
+    "plugins/native_ops": 3_140,
+    "plugins/openvino_delegate": 2_140,
     "plugins/predictor": 3_690,
     "plugins/ray_batch": 500,
-    "plugins/serve": 3_760,
+    "plugins/serve": 3_720,
     "plugins/signal_ops": 1_540,
-    "plugins/testing": 2_230,
+    "plugins/testing": 2_170,
     "plugins/text_ops": 5_710,
-    "plugins/tools": 23_370,
-    "plugins/xla_delegate": 2_750,
+    "plugins/tools": 22_390,
+    "plugins/xla_delegate": 2_690,
 }
 
 

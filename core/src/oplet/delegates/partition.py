@@ -20,17 +20,11 @@ _NOT_READY = -1
 
 
 class GraphNode(NamedTuple):
-    """The edges of a node, for the partitioner.
+    """The edges of a node, for the partitioner."""
 
-    Attributes:
-        inputs: tensor indices; -1 for optional inputs that are omitted.
-        outputs: tensor indices.
-        side_effects: whether it must keep its order among nodes with side effects.
-    """
-
-    inputs: Sequence[int]
-    outputs: Sequence[int]
-    side_effects: bool = False
+    inputs: Sequence[int]  #: Tensor indices; -1 for optional inputs that are omitted.
+    outputs: Sequence[int]  #: Tensor indices.
+    side_effects: bool = False  #: Whether it must keep its order among nodes with side effects.
 
 
 class NodeSubset(NamedTuple):

@@ -11,17 +11,11 @@ __all__ = ["Maker", "maker_of", "makers"]
 
 
 class Maker(NamedTuple):
-    """The tool that writes a family of custom ops, with advice for its files.
+    """The tool that writes a family of custom ops, with advice for its files."""
 
-    Attributes:
-        patterns: the ops' names, or prefixes with an asterisk.
-        made: the tool that writes such ops, as the rest of a sentence that begins "X is what ...".
-        remedy: what to do with such a file, as the rest of a sentence in the imperative.
-    """
-
-    patterns: tuple[str, ...]
-    made: str
-    remedy: str
+    patterns: tuple[str, ...]  #: The ops' names, or prefixes with an asterisk.
+    made: str  #: The tool that writes such ops, as the rest of a sentence that begins "X is what ...".
+    remedy: str  #: What to do with such a file, as the rest of a sentence in the imperative.
 
     def sentence(self, op: str) -> str:
         """Return a sentence on which tool wrote a file with the op `op`, and what to do with the file."""

@@ -20,38 +20,24 @@ _WORK_PER_SECOND = 1_000_000_000
 
 
 class Engine(NamedTuple):
-    """The device and settings that partitions are compiled for.
+    """The device and settings that partitions are compiled for."""
 
-    Attributes:
-        device: OpenVINO's name of the device.
-        told: the settings for OpenVINO's compiler.
-        layers_of_8_bits: whether quantized layers are translated, too.
-        max_seconds: the time limit of an invoke; None for none.
-    """
-
-    device: str
-    told: dict[str, Any]
-    layers_of_8_bits: bool
-    max_seconds: float | None = None
+    device: str  #: OpenVINO's name of the device.
+    told: dict[str, Any]  #: The settings for OpenVINO's compiler.
+    layers_of_8_bits: bool  #: Whether quantized layers are translated, too.
+    max_seconds: float | None = None  #: The time limit of an invoke; None for none.
 
 
 class Partition(NamedTuple):
-    """A compiled partition and its tensors.
+    """A compiled partition and its tensors."""
 
-    Attributes:
-        compiled: the compiled model.
-        inputs: the input tensors, in the order of the model's parameters.
-        key: the cache key of the state that it was compiled for, from `key_of`.
-        nbytes: an estimate of its memory in bytes.
-        handed_on: the outputs that are an unchanged input: the input's position by the output's. OpenVINO does not write to the
-            memory of such outputs, so that the kernel copies.
-    """
-
-    compiled: openvino.CompiledModel
-    inputs: list[Tensor]
-    key: list[Any]
+    compiled: openvino.CompiledModel  #: The compiled model.
+    inputs: list[Tensor]  #: The input tensors, in the order of the model's parameters.
+    key: list[Any]  #: The cache key of the state that it was compiled for, from `key_of`.
+    #: The outputs that are an unchanged input: the input's position by the output's. OpenVINO does not write to the memory of
+    #: such outputs, so that the kernel copies.
     handed_on: dict[int, int]
-    nbytes: int = 0
+    nbytes: int = 0  #: An estimate of its memory in bytes.
 
 
 class _Same:

@@ -31,35 +31,21 @@ def _nothing(node: Node) -> str:
 
 
 class Translator(NamedTuple):
-    """The translation of one operator: limits, a check, and the function that adds nodes to an OpenVINO graph.
+    """The translation of one operator: limits, a check, and the function that adds nodes to an OpenVINO graph."""
 
-    Attributes:
-        translate: adds the OpenVINO nodes that compute a node to the graph.
-        newest: the newest version of the operator that is translated.
-        refuses: returns why the delegate leaves a node to other kernels; "" if it translates it.
-        inputs: the least and the most number of inputs.
-        outputs: the number of outputs; None for any number.
-        types: the allowed types of inputs and outputs, except for the inputs at `constants`.
-        constants: positions of parameter inputs, such as axes or shapes, which must be constant and may have other types.
-        optional: positions of inputs that may be left out.
-        custom: whether it is a custom operator.
-        layer_of_8_bits: whether quantized nodes are translated, too, if the user sets the option `quantized`.
-        bias: the position of the bias, which is int32 in quantized layers; None if the operator has none.
-        needs: positions of other inputs that must be constant, such as weights, and have one of `types`.
-    """
-
-    translate: Translate
-    newest: int = 1
-    refuses: Callable[[Node], str] = _nothing
-    inputs: tuple[int, int] = (1, 1)
-    outputs: int | None = 1
-    types: Collection[TensorType] = FLOAT
+    translate: Translate  #: Adds the OpenVINO nodes that compute a node to the graph.
+    newest: int = 1  #: The newest version of the operator that is translated.
+    refuses: Callable[[Node], str] = _nothing  #: Returns why the delegate leaves a node to other kernels; "" if it translates it.
+    inputs: tuple[int, int] = (1, 1)  #: The least and the most number of inputs.
+    outputs: int | None = 1  #: The number of outputs; None for any number.
+    types: Collection[TensorType] = FLOAT  #: The allowed types of inputs and outputs, except for the inputs at `constants`.
+    #: Positions of parameter inputs, such as axes or shapes, which must be constant and may have other types.
     constants: tuple[int, ...] = ()
-    optional: tuple[int, ...] = ()
-    needs: tuple[int, ...] = ()
-    custom: bool = False
-    layer_of_8_bits: bool = False
-    bias: int | None = None
+    optional: tuple[int, ...] = ()  #: Positions of inputs that may be left out.
+    needs: tuple[int, ...] = ()  #: Positions of other inputs that must be constant, such as weights, and have one of `types`.
+    custom: bool = False  #: Whether it is a custom operator.
+    layer_of_8_bits: bool = False  #: Whether quantized nodes are translated, too, if the user sets the option `quantized`.
+    bias: int | None = None  #: The position of the bias, which is int32 in quantized layers; None if the operator has none.
 
 
 _KNOWN: dict[str, Translator] = {}
@@ -93,7 +79,6 @@ def refuses_rescaling(node: Node, inputs: Sequence[Tensor] | None = None) -> str
     """Return why an operator cannot just move values: an output has another type or quantization than an input; "" if it can.
 
     Args:
-        node: the node.
         inputs: the inputs whose values are moved; None for the first one only.
     """
     for tensor in inputs if inputs is not None else node.inputs[:1]:

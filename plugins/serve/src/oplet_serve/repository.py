@@ -18,19 +18,12 @@ _MOST_SIGNATURES = 64
 
 @dataclass(frozen=True)
 class FoundModel:
-    """A model file to serve: name, version, path, signature.
+    """A model file to serve: name, version, path, signature."""
 
-    Attributes:
-        name: its name in requests.
-        path: the file.
-        version: its version, None if it has none.
-        signature: the key of the signature that this name serves; None for the default one.
-    """
-
-    name: str
-    path: Path
-    version: str | None = None
-    signature: str | None = None
+    name: str  #: Its name in requests.
+    path: Path  #: The file.
+    version: str | None = None  #: Its version, None if it has none.
+    signature: str | None = None  #: The key of the signature that this name serves; None for the default one.
 
 
 def find_models(paths: Sequence[Path], signature: str | None = None) -> list[FoundModel]:

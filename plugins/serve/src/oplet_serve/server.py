@@ -59,7 +59,6 @@ def model_settings(model: FoundModel, extra: dict[str, Any], max_batch_size: int
     """Build MLServer's settings for a model.
 
     Args:
-        model: the model.
         extra: options by name, see `oplet_serve.options.Options`.
         max_batch_size: the most rows of several requests that are run together.
         max_batch_time: seconds that a request waits for others to be batched with.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
-from oplet import Context, Delegate, DelegateContext, Interpreter, Model, Node, NodeSubset, Registration, Tensor, load_delegate
+from oplet import Context, Delegate, DelegateContext, Interpreter, Node, Registration, Tensor, load_delegate
 from oplet.errors import DelegateError, OpletError
 from oplet.toolkit import Thunk
 from oplet_testing.contract import Contract
@@ -146,71 +146,25 @@ def _with_spy(delegate: Delegate, spy: RegistrationSpy, trouble: str = "") -> De
     """
     prepare = delegate.prepare
     # Set on the instance, since the delegate must stay the object that its kernels know.
-    delegate.prepare = lambda context: prepare(_SpyContext(context, spy, trouble))  # type: ignore[method-assign]
+    delegate.prepare = lambda context: prepare(cast(DelegateContext, _SpyContext(context, spy, trouble)))  # type: ignore[method-assign]
     return delegate
 
 
-class _SpyContext(DelegateContext):
-    """Context that counts the calls of a delegate's kernels; it fails "before" or "after" nodes are claimed (`trouble`)."""
+class _SpyContext:
+    """Context that counts the calls of a delegate's kernels; it fails "before" or "after" nodes are claimed (`trouble`). All else is the
+    runtime's context.
+    """
 
     def __init__(self, inner: DelegateContext, spy: RegistrationSpy, trouble: str) -> None:
         self.inner = inner
         self.spy = spy
         self.trouble = trouble
-        self.num_threads = inner.num_threads
 
-    @property
-    def model(self) -> Model:
-        return self.inner.model
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
 
-    @property
-    def subgraph_index(self) -> int:
-        return self.inner.subgraph_index
-
-    @property
-    def num_subgraphs(self) -> int:
-        return self.inner.num_subgraphs
-
-    @property
-    def inputs(self) -> list[int]:
-        return self.inner.inputs
-
-    @property
-    def outputs(self) -> list[int]:
-        return self.inner.outputs
-
-    @property
-    def tensors(self) -> Sequence[Tensor]:
-        return self.inner.tensors
-
-    @property
-    def execution_plan(self) -> list[int]:
-        return self.inner.execution_plan
-
-    def node(self, index: int) -> Node:
-        return self.inner.node(index)
-
-    def metadata(self, name: str) -> bytes | None:
-        return self.inner.metadata(name)
-
-    @property
-    def max_seconds(self) -> float | None:
-        return self.inner.max_seconds
-
-    def charge(self, nbytes: int) -> None:
-        self.inner.charge(nbytes)
-
-    def report_unsupported(self, node: int, reason: str) -> None:
-        self.inner.report_unsupported(node, reason)
-
-    def subgraph_context(self, index: int) -> DelegateContext:
+    def subgraph_context(self, index: int) -> _SpyContext:
         return _SpyContext(self.inner.subgraph_context(index), self.spy, self.trouble)
-
-    def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
-        self.inner.mark_subgraph_as_delegation_skippable(index)
-
-    def preview_delegate_partitioning(self, nodes: Collection[int]) -> list[NodeSubset]:
-        return self.inner.preview_delegate_partitioning(nodes)
 
     def replace_node_subsets_with_delegate_kernels(self, registration: Registration, nodes: Collection[int]) -> None:
         if self.trouble != "before":

@@ -24,19 +24,12 @@ _HALVES = (TensorType.FLOAT16, TensorType.BFLOAT16)
 
 
 class Case(NamedTuple):
-    """A test case of a partition: input values, and the outputs that oplet's kernels compute from them.
+    """A test case of a partition: input values, and the outputs that oplet's kernels compute from them."""
 
-    Attributes:
-        given: the input values.
-        wanted: the kernels' output values.
-        outputs: the output tensors.
-        nodes: the partition's nodes.
-    """
-
-    given: list[NDArray[Any]]
-    wanted: list[NDArray[Any]]
-    outputs: Sequence[Tensor]
-    nodes: Sequence[Node]
+    given: list[NDArray[Any]]  #: The input values.
+    wanted: list[NDArray[Any]]  #: The kernels' output values.
+    outputs: Sequence[Tensor]  #: The output tensors.
+    nodes: Sequence[Node]  #: The partition's nodes.
 
     def differs(self, answers: Sequence[NDArray[Any]], precision: str) -> str:
         """Return how a function's outputs differ from the kernels', in words; "" if they agree as far as `precision` allows."""
@@ -62,7 +55,6 @@ class Reference:
     """Runs nodes of one subgraph by oplet's kernels, for comparison.
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
 
     Attributes:

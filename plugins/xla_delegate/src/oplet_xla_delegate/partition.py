@@ -30,38 +30,24 @@ class Refused(Exception):
 
 
 class Engine(NamedTuple):
-    """The device and settings that partitions are compiled for.
-
-    Attributes:
-        device: the device.
-        precision: the precision of float32 products: "highest", "tf32" or "bf16".
-        quantized: whether quantized nodes are run, in real numbers.
-        max_seconds: the time limit of an invoke; None for none.
-    """
+    """The device and settings that partitions are compiled for."""
 
     device: Device
-    precision: str
-    quantized: bool
-    max_seconds: float | None
+    precision: str  #: The precision of float32 products: "highest", "tf32" or "bf16".
+    quantized: bool  #: Whether quantized nodes are run, in real numbers.
+    max_seconds: float | None  #: The time limit of an invoke; None for none.
 
 
 class Partition(NamedTuple):
-    """A compiled partition.
+    """A compiled partition."""
 
-    Attributes:
-        executable: the function; arguments: the weights, the inputs and, with loops, the most iterations; results: the outputs
-            and, with loops, whether a loop reached that number.
-        weights: the constants, on the device.
-        fed: the input tensors, in order.
-        loops: whether there are loops.
-        wide: whether there are 64-bit values.
-    """
-
+    #: The function; arguments: the weights, the inputs and, with loops, the most iterations; results: the outputs and, with
+    #: loops, whether a loop reached that number.
     executable: Executable
-    weights: list[Any]
-    fed: list[Tensor]
-    loops: bool
-    wide: bool
+    weights: list[Any]  #: The constants, on the device.
+    fed: list[Tensor]  #: The input tensors, in order.
+    loops: bool  #: Whether there are loops.
+    wide: bool  #: Whether there are 64-bit values.
 
     def run(self, values: Sequence[Any], limit: int = MOST_ITERATIONS) -> tuple[Sequence[Any], Any]:
         """Run the function; return its outputs, and whether a loop was stopped after `limit` iterations."""

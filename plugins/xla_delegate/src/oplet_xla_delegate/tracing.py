@@ -32,19 +32,12 @@ class Untranslatable(Exception):
 
 
 class Body(NamedTuple):
-    """A subgraph that nodes (IF, WHILE, ...) call.
+    """A subgraph that nodes (IF, WHILE, ...) call."""
 
-    Attributes:
-        nodes: its nodes, in order.
-        inputs: its inputs.
-        outputs: its outputs.
-        updates: the nodes that update rows of a tensor (see `updates_in`).
-    """
-
-    nodes: list[Node]
+    nodes: list[Node]  #: Its nodes, in order.
     inputs: list[Tensor]
     outputs: list[Tensor]
-    updates: Mapping[Node, Update]
+    updates: Mapping[Node, Update]  #: The nodes that update rows of a tensor (see `updates_in`).
 
 
 class Trace:

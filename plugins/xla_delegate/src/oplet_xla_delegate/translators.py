@@ -33,40 +33,25 @@ def _nothing(node: Node) -> str:
 
 
 class Translator(NamedTuple):
-    """The translation of one operator: limits, a check, and the function that computes its outputs in jax.
+    """The translation of one operator: limits, a check, and the function that computes its outputs in jax."""
 
-    Attributes:
-        translate: returns the output or a sequence of all outputs, from the trace, the node and each input's jax value (None if
-            it is omitted).
-        newest: the newest version of the operator that is translated.
-        inputs: the least and the most number of inputs.
-        outputs: the number of outputs; None for any number.
-        types: the allowed types of inputs and outputs, except for the inputs at `constants`.
-        constants: positions of parameter inputs, such as axes or shapes, which must be constant and may have other types.
-        optional: positions of inputs that may be left out.
-        refuses: returns why the delegate leaves a node to other kernels; "" if it translates it.
-        real: whether quantized nodes are computed in real numbers, if the option `quantized` is set.
-        scaled: the allowed types of a quantized node's tensors.
-        moves: whether it only moves values, so that quantized ones stay as they are.
-        bias: the position of the bias, which is an integer in quantized layers; None if the operator has none.
-        custom: whether it is a custom operator.
-        bodies: returns the subgraphs that the node calls; None if it calls none.
-    """
-
+    #: Returns the output or a sequence of all outputs, from the trace, the node and each input's jax value (None if it is
+    #: omitted).
     translate: Translate
-    newest: int = 1
-    inputs: tuple[int, int] = (1, 1)
-    outputs: int | None = 1
-    types: Collection[TensorType] = FLOATS
+    newest: int = 1  #: The newest version of the operator that is translated.
+    inputs: tuple[int, int] = (1, 1)  #: The least and the most number of inputs.
+    outputs: int | None = 1  #: The number of outputs; None for any number.
+    types: Collection[TensorType] = FLOATS  #: The allowed types of inputs and outputs, except for the inputs at `constants`.
+    #: Positions of parameter inputs, such as axes or shapes, which must be constant and may have other types.
     constants: tuple[int, ...] = ()
-    optional: tuple[int, ...] = ()
-    refuses: Callable[[Node], str] = _nothing
-    real: bool = False
-    scaled: Collection[TensorType] = QUANTIZED
-    moves: bool = False
-    bias: int | None = None
-    custom: bool = False
-    bodies: Callable[[Node], list[int]] | None = None
+    optional: tuple[int, ...] = ()  #: Positions of inputs that may be left out.
+    refuses: Callable[[Node], str] = _nothing  #: Returns why the delegate leaves a node to other kernels; "" if it translates it.
+    real: bool = False  #: Whether quantized nodes are computed in real numbers, if the option `quantized` is set.
+    scaled: Collection[TensorType] = QUANTIZED  #: The allowed types of a quantized node's tensors.
+    moves: bool = False  #: Whether it only moves values, so that quantized ones stay as they are.
+    bias: int | None = None  #: The position of the bias, which is an integer in quantized layers; None if the operator has none.
+    custom: bool = False  #: Whether it is a custom operator.
+    bodies: Callable[[Node], list[int]] | None = None  #: Returns the subgraphs that the node calls; None if it calls none.
 
 
 _KNOWN: dict[str, Translator] = {}

@@ -16,19 +16,12 @@ __all__ = ["Update", "updates_in"]
 
 
 class Update(NamedTuple):
-    """A CONCATENATION that replaces consecutive rows of a tensor: slice before, new rows, slice after.
+    """A CONCATENATION that replaces consecutive rows of a tensor: slice before, new rows, slice after."""
 
-    Attributes:
-        whole: the tensor whose rows are replaced.
-        rows: the new rows.
-        behind: the tensor with the start of the slice after the new rows.
-        slices: the two SLICE nodes.
-    """
-
-    whole: Tensor
-    rows: Tensor
-    behind: Tensor
-    slices: tuple[Node, Node]
+    whole: Tensor  #: The tensor whose rows are replaced.
+    rows: Tensor  #: The new rows.
+    behind: Tensor  #: The tensor with the start of the slice after the new rows.
+    slices: tuple[Node, Node]  #: The two SLICE nodes.
 
 
 def updates_in(nodes: Sequence[Node], outputs: Sequence[Tensor]) -> dict[Node, Update]:

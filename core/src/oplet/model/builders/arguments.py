@@ -27,15 +27,10 @@ _FIRST_VERSION, _LAST_VERSION = 1, 2**31 - 1
 
 
 class Kind(NamedTuple):
-    """A kind of argument.
+    """A kind of argument."""
 
-    Attributes:
-        described: its description in messages, after "takes".
-        fits: a function that tells whether a value is of this kind.
-    """
-
-    described: str
-    fits: Callable[[Any], bool]
+    described: str  #: Its description in messages, after "takes".
+    fits: Callable[[Any], bool]  #: A function that tells whether a value is of this kind.
 
 
 def takes(_called: str = "", /, **kinds: Kind) -> Callable[[Function], Function]:

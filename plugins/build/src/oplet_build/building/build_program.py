@@ -67,7 +67,6 @@ def build_program(
     """Build a wheel or a program that runs models without oplet: it holds the kernels and the part of the core that they need.
 
     Args:
-        models: the models.
         name: the name of the kernels' package, as Python imports it.
         output: the folder to write into, or a file that ends in .pyz.
         pyz: make a program of one file rather than a wheel; an output that ends in .pyz implies it.

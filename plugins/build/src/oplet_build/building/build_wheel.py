@@ -23,15 +23,10 @@ Prefer = str | Iterable[str] | Mapping[str, str] | Preference | None
 
 @dataclass
 class BuiltWheel:
-    """A built wheel.
-
-    Attributes:
-        path: the wheel.
-        cut: the package of extracted kernels that is in it.
-    """
+    """A built wheel."""
 
     path: Path
-    cut: CutPackage
+    cut: CutPackage  #: The package of extracted kernels that is in it.
 
     @property
     def requires(self) -> list[str]:
@@ -83,13 +78,11 @@ def build_wheel(
     The models run with oplet and this wheel alone; other ops have no kernel then.
 
     Args:
-        models: the models.
         name: the package's name in Python; its pip name has "-" for "_".
         directory: the folder to write the wheel into.
         ops: further ops to include, "CONV_2D" or with versions "CONV_2D:1-5".
         all_codes: include ops that are in the models' operator codes but that no node uses.
         types: let kernels accept only tensor types that these models use.
-        version: the wheel's version.
         keep_comments: copy needed modules unchanged; by default without docstrings, comments and type-checking code.
         plugins: the plugins to extract kernels from; by default all installed ones.
         prefer: plugins to take where several have kernels for an op, whatever they require: names, or a mapping of op names to names.

@@ -26,21 +26,15 @@ _LIBRARY = re.compile(r".+\.(so(\.\d+)*|dylib|dll)")
 
 @dataclass
 class Package:
-    """A top-level Python package, or a single-file module, with the paths of its files.
+    """A top-level Python package, or a single-file module, with the paths of its files."""
 
-    Attributes:
-        name: the name under which Python imports it.
-        modules: the source file of each module by its full name; None for a folder without `__init__.py`.
-        packages: names of the modules that are packages.
-        data: files that are not Python, by their path from the package's folder, with "/"; shared libraries are among them.
-        native: full names of modules that are compiled (extension modules).
-    """
-
-    name: str
+    name: str  #: The name under which Python imports it.
+    #: The source file of each module by its full name; None for a folder without `__init__.py`.
     modules: dict[str, Path | None] = field(default_factory=dict)
-    packages: set[str] = field(default_factory=set)
+    packages: set[str] = field(default_factory=set)  #: Names of the modules that are packages.
+    #: Files that are not Python, by their path from the package's folder, with "/"; shared libraries are among them.
     data: dict[str, Path] = field(default_factory=dict)
-    native: set[str] = field(default_factory=set)
+    native: set[str] = field(default_factory=set)  #: Full names of modules that are compiled (extension modules).
 
     @cached_property
     def texts(self) -> str:
@@ -124,25 +118,15 @@ def _scan(package: Package, root: Path) -> None:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Metadata of an installed pip package.
-
-    Attributes:
-        name: its name.
-        version: its version.
-        license: its licence, an SPDX expression or free text; "" if it names none.
-        license_files: names and contents of its licence files.
-        requires: its requirements, without extras.
-        requires_python: the versions of Python that it supports.
-        platforms: the platform tags of its wheel, sorted; empty if it is for any platform.
-    """
+    """Metadata of an installed pip package."""
 
     name: str
     version: str
-    license: str
-    license_files: tuple[tuple[str, bytes], ...]
-    requires: tuple[str, ...]
-    requires_python: str
-    platforms: tuple[str, ...] = ()
+    license: str  #: Its licence, an SPDX expression or free text; "" if it names none.
+    license_files: tuple[tuple[str, bytes], ...]  #: Names and contents of its licence files.
+    requires: tuple[str, ...]  #: Its requirements, without extras.
+    requires_python: str  #: The versions of Python that it supports.
+    platforms: tuple[str, ...] = ()  #: The platform tags of its wheel, sorted; empty if it is for any platform.
 
 
 def op_packages() -> dict[str, str]:

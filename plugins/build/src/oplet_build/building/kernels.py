@@ -16,47 +16,27 @@ __all__ = ["Kernel", "Origin", "kernel_of"]
 
 
 class Origin(NamedTuple):
-    """An op and the plugin that provides its kernel.
+    """An op and the plugin that provides its kernel."""
 
-    Attributes:
-        key: the op: its name, whether it is a custom op, and whether it is a composite.
-        distribution: the pip package of the plugin.
-        plugin: the plugin's name.
-    """
-
-    key: Key
-    distribution: str
+    key: Key  #: The op: its name, whether it is a custom op, and whether it is a composite.
+    distribution: str  #: The pip package of the plugin.
     plugin: str
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel for some versions of an op, and the place of its code.
-
-    Attributes:
-        op: the op's name.
-        custom: whether the op is a custom op.
-        min_version: the first version.
-        max_version: the last version.
-        module: the module that defines the registration, or the hook that makes it.
-        attribute: the name of the registration, or of the hook, in that module.
-        by_hook: whether `attribute` is the plugin's hook `register_ops`, as the registration has no name of its own.
-        distribution: the pip package of the kernel.
-        composite: whether `op` is a composite's name.
-        fallback: whether it serves only nodes that the kernel before it declines.
-        plugin: the plugin's name.
-    """
+    """A kernel for some versions of an op, and the place of its code."""
 
     op: str
-    custom: bool
-    min_version: int
-    max_version: int
-    module: str
-    attribute: str
-    by_hook: bool
-    distribution: str
-    composite: bool = False
-    fallback: bool = False
+    custom: bool  #: Whether the op is a custom op.
+    min_version: int  #: The first version.
+    max_version: int  #: The last version.
+    module: str  #: The module that defines the registration, or the hook that makes it.
+    attribute: str  #: The name of the registration, or of the hook, in that module.
+    by_hook: bool  #: Whether `attribute` is the plugin's hook `register_ops`, as the registration has no name of its own.
+    distribution: str  #: The pip package of the kernel.
+    composite: bool = False  #: Whether `op` is a composite's name.
+    fallback: bool = False  #: Whether it serves only nodes that the kernel before it declines.
     plugin: str = ""
 
     @property

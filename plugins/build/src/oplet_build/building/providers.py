@@ -26,23 +26,14 @@ __all__ = ["PassedOver", "ProviderChoice", "choose_providers", "indispensable_pr
 
 @dataclass(frozen=True)
 class PassedOver:
-    """A package whose kernel was not taken for an op, although it precedes the package that was.
-
-    Attributes:
-        op: the op's name.
-        provider: the package, with its version.
-        instead: the package that was taken, with its version; "" if no package was.
-        reason: why the package was not taken: the rest of a sentence that begins with its name.
-        origin: the plugin and the op.
-        preferable: the package's name if the option --prefer would make the build take it, else "".
-    """
+    """A package whose kernel was not taken for an op, although it precedes the package that was."""
 
     op: str
-    provider: str
-    instead: str
-    reason: str
-    origin: Origin
-    preferable: str = ""
+    provider: str  #: The package, with its version.
+    instead: str  #: The package that was taken, with its version; "" if no package was.
+    reason: str  #: Why the package was not taken: the rest of a sentence that begins with its name.
+    origin: Origin  #: The plugin and the op.
+    preferable: str = ""  #: The package's name if the option --prefer would make the build take it, else "".
 
     def as_dict(self) -> dict[str, str]:
         """Return the fields as a dictionary, for JSON."""
@@ -66,17 +57,11 @@ def _sentence(ops: str, provider: str, instead: str, reason: str, preferable: st
 
 @dataclass
 class ProviderChoice:
-    """The packages and kernels that a build takes for its ops.
+    """The packages and kernels that a build takes for its ops."""
 
-    Attributes:
-        kernels: the kernels, each `fallback` after the kernels that precede it.
-        entries: the resolver's entries of these kernels, one for each version, in order of precedence.
-        passed_over: the packages that precede those taken, and why they were not taken.
-    """
-
-    kernels: list[Kernel]
-    entries: list[ResolverEntry]
-    passed_over: list[PassedOver]
+    kernels: list[Kernel]  #: The kernels, each `fallback` after the kernels that precede it.
+    entries: list[ResolverEntry]  #: The resolver's entries of these kernels, one for each version, in order of precedence.
+    passed_over: list[PassedOver]  #: The packages that precede those taken, and why they were not taken.
 
     def resolver(self) -> OpResolver:
         """Return a resolver with the ops of the build, which takes their kernels from the installed packages."""
@@ -114,7 +99,6 @@ def choose_providers(
     Composites without a kernel are left out: they run as their decomposition.
 
     Args:
-        needs: the ops.
         plugins: the plugins that may have kernels for them.
         prefer: plugins to take where several have kernels for an op, whatever they require.
         refused: kernels (op and plugin) that cannot be extracted, with the reasons.

@@ -99,33 +99,22 @@ class BeforeAfter:
 
 @dataclass
 class Report:
-    """Savings of a build: sizes and times of the installed packages (before) and of the build (after).
+    """Savings of a build: sizes and times of the installed packages (before) and of the build (after)."""
 
-    Attributes:
-        kept: names of the ops in the build.
-        dropped: names of the other ops of the source packages.
-        kernels_modules: the number of modules of the op packages.
-        kernels_bytes: the bytes of these modules' files.
-        core_modules: the number of modules of oplet, and of oplet-tools where the build has a command; None if it has no core.
-        core_bytes: the bytes of these modules' files; None if the build has no core.
-        import_seconds: seconds to import the kernels (with the core: oplet and the kernels), without numpy; None if not measured.
-        answer_seconds: seconds from process start to the first model's outputs; None if not measured, or for no program.
-        compared: a sentence that says which runs the times compare; "" without times.
-        needs: a sentence that says what a build with the core requires; "" for kernels alone, which require oplet.
-        notes: sentences on what could not be measured.
-    """
-
-    kept: list[str]
-    dropped: list[str]
-    kernels_modules: BeforeAfter
-    kernels_bytes: BeforeAfter
+    kept: list[str]  #: Names of the ops in the build.
+    dropped: list[str]  #: Names of the other ops of the source packages.
+    kernels_modules: BeforeAfter  #: The number of modules of the op packages.
+    kernels_bytes: BeforeAfter  #: The bytes of these modules' files.
+    #: The number of modules of oplet, and of oplet-tools where the build has a command; None if it has no core.
     core_modules: BeforeAfter | None = None
-    core_bytes: BeforeAfter | None = None
+    core_bytes: BeforeAfter | None = None  #: The bytes of these modules' files; None if the build has no core.
+    #: Seconds to import the kernels (with the core: oplet and the kernels), without numpy; None if not measured.
     import_seconds: BeforeAfter | None = None
+    #: Seconds from process start to the first model's outputs; None if not measured, or for no program.
     answer_seconds: BeforeAfter | None = None
-    compared: str = ""
-    needs: str = ""
-    notes: list[str] = field(default_factory=list)
+    compared: str = ""  #: A sentence that says which runs the times compare; "" without times.
+    needs: str = ""  #: A sentence that says what a build with the core requires; "" for kernels alone, which require oplet.
+    notes: list[str] = field(default_factory=list)  #: Sentences on what could not be measured.
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as a dictionary, for JSON, without quantities that were not measured."""

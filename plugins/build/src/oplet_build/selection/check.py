@@ -21,24 +21,16 @@ __all__ = ["Problem", "check_installed", "check_models"]
 
 @dataclass(frozen=True)
 class Problem:
-    """A difference between a lock file and the models or installed packages.
+    """A difference between a lock file and the models or installed packages."""
 
-    Attributes:
-        kind: what differs: for models "op", "version" or "type"; for installed packages "oplet", "api", "missing", "version",
-            "hash", "served" or "library".
-        text: a sentence that describes it.
-        name: the op, or the distribution.
-        model: the model, "" if it concerns none.
-        subgraph: the subgraph of the first node concerned, -1 if it concerns none.
-        node: the index of that node.
-    """
-
+    #: What differs: for models "op", "version" or "type"; for installed packages "oplet", "api", "missing", "version", "hash",
+    #: "served" or "library".
     kind: str
-    text: str
-    name: str
-    model: str = ""
-    subgraph: int = -1
-    node: int = -1
+    text: str  #: A sentence that describes it.
+    name: str  #: The op, or the distribution.
+    model: str = ""  #: The model, "" if it concerns none.
+    subgraph: int = -1  #: The subgraph of the first node concerned, -1 if it concerns none.
+    node: int = -1  #: The index of that node.
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields as a dictionary, for JSON."""

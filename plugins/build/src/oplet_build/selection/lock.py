@@ -35,17 +35,11 @@ class FingerprintError(OpletError, ValueError):
 
 
 class Installed(NamedTuple):
-    """An installed distribution.
-
-    Attributes:
-        name: its name.
-        version: its version.
-        hash: hash of its code, "sha256:...".
-    """
+    """An installed distribution."""
 
     name: str
     version: str
-    hash: str
+    hash: str  #: Hash of its code, "sha256:...".
 
 
 def installed(name: str) -> Installed | None:
@@ -131,38 +125,23 @@ class LockError(OpletError, ValueError):
 
 @dataclass(frozen=True)
 class LockedOp(OpNeed):
-    """An op, with the distribution whose kernel runs it.
+    """An op, with the distribution whose kernel runs it."""
 
-    Attributes:
-        distribution: the package that has the kernel.
-        fallback: whether this kernel serves only nodes that another one declines.
-        library: the name of the compiled library that the kernel calls, "" if it calls none.
-        library_hash: "sha256:..." of that library.
-    """
-
-    distribution: str = ""
-    fallback: bool = False
-    library: str = ""
-    library_hash: str = ""
+    distribution: str = ""  #: The package that has the kernel.
+    fallback: bool = False  #: Whether this kernel serves only nodes that another one declines.
+    library: str = ""  #: The name of the compiled library that the kernel calls, "" if it calls none.
+    library_hash: str = ""  #: "sha256:..." of that library.
 
 
 @dataclass(frozen=True)
 class Lock:
-    """The contents of a lock file: ops, and the packages that have their kernels.
+    """The contents of a lock file: ops, and the packages that have their kernels."""
 
-    Attributes:
-        oplet: oplet's version.
-        api: the version of the plugin contract.
-        models: names of the models' files and their SHA-256, in hexadecimal.
-        ops: the ops, sorted by name.
-        distributions: the packages with kernels for the ops, sorted by name.
-    """
-
-    oplet: str
-    api: int
-    models: tuple[tuple[str, str], ...]
-    ops: tuple[LockedOp, ...]
-    distributions: tuple[Installed, ...]
+    oplet: str  #: oplet's version.
+    api: int  #: The version of the plugin contract.
+    models: tuple[tuple[str, str], ...]  #: Names of the models' files and their SHA-256, in hexadecimal.
+    ops: tuple[LockedOp, ...]  #: The ops, sorted by name.
+    distributions: tuple[Installed, ...]  #: The packages with kernels for the ops, sorted by name.
 
     def to_json(self) -> str:
         """Return the text of the lock file; the same lock gives the same text."""

@@ -33,39 +33,24 @@ class SelectionError(OpletError, ValueError):
 
 
 class Use(NamedTuple):
-    """The types and sparsity of a node's inputs, on which the code that its kernel needs may depend.
+    """The types and sparsity of a node's inputs, on which the code that its kernel needs may depend."""
 
-    Attributes:
-        inputs: the type of each input, None for an omitted optional input.
-        sparse: whether an input is sparse.
-    """
-
-    inputs: tuple[TensorType | None, ...]
-    sparse: bool
+    inputs: tuple[TensorType | None, ...]  #: The type of each input, None for an omitted optional input.
+    sparse: bool  #: Whether an input is sparse.
 
 
 class NodeNeed(NamedTuple):
-    """An op, in a version and for some tensor types, that one node needs.
+    """An op, in a version and for some tensor types, that one node needs."""
 
-    Attributes:
-        subgraph: the index of its subgraph.
-        node: the node's index.
-        name: the op's name.
-        custom: whether it is a custom op.
-        version: the version of the op in the model.
-        types: the types of the tensors that the node reads and writes.
-        use: how the node uses the op.
-        composite: whether the name is a composite's. A composite's node has two needs: the composite, for which no kernel need
-            exist, and the operator STABLEHLO_COMPOSITE, which runs its decomposition.
-    """
-
-    subgraph: int
+    subgraph: int  #: The index of its subgraph.
     node: int
-    name: str
-    custom: bool
-    version: int
-    types: tuple[TensorType, ...]
-    use: Use
+    name: str  #: The op's name.
+    custom: bool  #: Whether it is a custom op.
+    version: int  #: The version of the op in the model.
+    types: tuple[TensorType, ...]  #: The types of the tensors that the node reads and writes.
+    use: Use  #: How the node uses the op.
+    #: Whether the name is a composite's. A composite's node has two needs: the composite, for which no kernel need exist, and the
+    #: operator STABLEHLO_COMPOSITE, which runs its decomposition.
     composite: bool = False
 
     @property
@@ -76,25 +61,15 @@ class NodeNeed(NamedTuple):
 
 @dataclass(frozen=True)
 class OpNeed:
-    """An op that models need, with versions and tensor types.
+    """An op that models need, with versions and tensor types."""
 
-    Attributes:
-        name: the built-in operator's name, or the custom op's.
-        custom: whether it is a custom op.
-        versions: the versions that are asked for, ascending; empty for all that kernels exist for.
-        types: the tensor types that its nodes read or write, ascending; empty for any.
-        models: names of the models that need it; empty if it was only requested by name.
-        uses: how nodes use it (input types, sparsity); empty for any use.
-        composite: whether the name is a composite's, for which no kernel need exist.
-    """
-
-    name: str
-    custom: bool
-    versions: tuple[int, ...]
-    types: tuple[TensorType, ...]
-    models: tuple[str, ...]
-    uses: frozenset[Use] = frozenset()
-    composite: bool = False
+    name: str  #: The built-in operator's name, or the custom op's.
+    custom: bool  #: Whether it is a custom op.
+    versions: tuple[int, ...]  #: The versions that are asked for, ascending; empty for all that kernels exist for.
+    types: tuple[TensorType, ...]  #: The tensor types that its nodes read or write, ascending; empty for any.
+    models: tuple[str, ...]  #: Names of the models that need it; empty if it was only requested by name.
+    uses: frozenset[Use] = frozenset()  #: How nodes use it (input types, sparsity); empty for any use.
+    composite: bool = False  #: Whether the name is a composite's, for which no kernel need exist.
 
     @property
     def key(self) -> Key:

@@ -35,16 +35,11 @@ class MissingOpsError(SelectionError):
 
 
 class ServedOp(NamedTuple):
-    """An op that models need, with the kernels for it (as entries of the plugins' resolver).
+    """An op that models need, with the kernels for it (as entries of the plugins' resolver)."""
 
-    Attributes:
-        need: the op with the needed versions and types.
-        entries: the kernels that are tried first, in ascending ranges of needed versions.
-        fallbacks: the kernels that are tried, in this order, for nodes that those of `entries` decline.
-    """
-
-    need: OpNeed
-    entries: tuple[ResolverEntry, ...]
+    need: OpNeed  #: The op with the needed versions and types.
+    entries: tuple[ResolverEntry, ...]  #: The kernels that are tried first, in ascending ranges of needed versions.
+    #: The kernels that are tried, in this order, for nodes that those of `entries` decline.
     fallbacks: tuple[tuple[ResolverEntry, ...], ...] = ()
 
     @property

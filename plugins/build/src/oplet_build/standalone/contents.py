@@ -18,39 +18,26 @@ _ALIGNMENT = 16
 
 @dataclass(frozen=True)
 class AppModel:
-    """A model of the program.
+    """A model of the program."""
 
-    Attributes:
-        name: the model's name for users.
-        file: its path from the program's root, with "/".
-        size: its size in bytes.
-        header: offset of its local zip header in the archive, counted after the interpreter line (#!); -1 if there is no archive.
-    """
-
-    name: str
-    file: str
-    size: int
+    name: str  #: The model's name for users.
+    file: str  #: Its path from the program's root, with "/".
+    size: int  #: Its size in bytes.
+    #: Offset of its local zip header in the archive, counted after the interpreter line (#!); -1 if there is no archive.
     header: int = -1
 
 
 @dataclass(frozen=True)
 class AppContents:
-    """Description of a built program: its models and requirements.
+    """Description of a built program: its models and requirements."""
 
-    Attributes:
-        name: the program's name.
-        version: the program's version.
-        models: its models; empty if it takes model files.
-        requires: pairs of a module that must be importable and the pip requirement of its package.
-        root: the archive, or the folder of the models' files.
-        loader: the loader that reads files of the archive (a zipimporter); None if the root is a folder.
-    """
-
-    name: str
-    version: str = ""
-    models: tuple[AppModel, ...] = ()
+    name: str  #: The program's name.
+    version: str = ""  #: The program's version.
+    models: tuple[AppModel, ...] = ()  #: Its models; empty if it takes model files.
+    #: Pairs of a module that must be importable and the pip requirement of its package.
     requires: tuple[tuple[str, str], ...] = ()
-    root: str = ""
+    root: str = ""  #: The archive, or the folder of the models' files.
+    #: The loader that reads files of the archive (a zipimporter); None if the root is a folder.
     loader: Any = field(default=None, compare=False)
 
     def missing(self) -> list[str]:

@@ -57,7 +57,6 @@ def plan_depthwise(
 
     Args:
         context: the kernel's context.
-        node: the node.
         source: the map that is convolved: the node's input, or that of a PAD that is fused into the node.
         windows: the windows over the map, which has as many channels as the output.
         multiplier: output channels of each input channel.

@@ -48,25 +48,15 @@ _contracting: Callable[..., Any] = inlined(error_model="numpy", boundscheck=Fals
 
 
 class Geometry(Row):
-    """Sizes, strides and padding of a layer that decide which inputs an output's filter taps read.
+    """Sizes, strides and padding of a layer that decide which inputs an output's filter taps read."""
 
-    Attributes:
-        batch: the number of maps.
-        height: the windows along the height.
-        width: the windows along the width; for a transposed convolution those over its output.
-        depth: the channels of a group of the input.
-        groups: the groups of channels.
-        filters: the channels of the output.
-        transposed: whether the layer is the transpose of the convolution that the other attributes describe.
-    """
-
-    batch: int
-    height: Axis
-    width: Axis
-    depth: int
-    groups: int
-    filters: int
-    transposed: bool = False
+    batch: int  #: The number of maps.
+    height: Axis  #: The windows along the height.
+    width: Axis  #: The windows along the width; for a transposed convolution those over its output.
+    depth: int  #: The channels of a group of the input.
+    groups: int  #: The groups of channels.
+    filters: int  #: The channels of the output.
+    transposed: bool = False  #: Whether the layer is the transpose of the convolution that the other attributes describe.
 
     @property
     def steps(self) -> int:

@@ -28,17 +28,11 @@ def edges(width: int, stride: int, dilation: int, left: int, room: int) -> tuple
 
 
 class Border(Row):
-    """The border that a PAD, fused into a convolution, would add around its map.
+    """The border that a PAD, fused into a convolution, would add around its map."""
 
-    Attributes:
-        source: the map, without the border.
-        top: the rows of border above the map.
-        left: the columns of border to the left of the map.
-    """
-
-    source: Tensor
-    top: int
-    left: int
+    source: Tensor  #: The map, without the border.
+    top: int  #: The rows of border above the map.
+    left: int  #: The columns of border to the left of the map.
 
     def around(self, windows: Windows2D) -> Windows2D:
         """Return the windows, given over the map with its border, as windows over the map without it, whose padding is larger

@@ -32,21 +32,13 @@ _NO_WEIGHTS = np.zeros(0, np.int8)
 
 
 class Finishing(Row):
-    """Parameters of a kernel's output stage, applied to its sums: bias, rescaling, clamp. See `emitting.vectors.Finish`.
+    """Parameters of a kernel's output stage, applied to its sums: bias, rescaling, clamp. See `emitting.vectors.Finish`."""
 
-    Attributes:
-        bits: the bits of an output: 32 for floats, 8 or 16 for integers.
-        rounding: one of `library.rounding`'s constants.
-        table: the values per channel, as `Finish` reads them.
-        channels: the entries of a row of the table: the channels, padded.
-        bounds: (smallest output, largest output, zero point).
-    """
-
-    bits: int
-    rounding: int
-    table: Array
-    channels: int
-    bounds: tuple[float, float, float]
+    bits: int  #: The bits of an output: 32 for floats, 8 or 16 for integers.
+    rounding: int  #: One of `library.rounding`'s constants.
+    table: Array  #: The values per channel, as `Finish` reads them.
+    channels: int  #: The entries of a row of the table: the channels, padded.
+    bounds: tuple[float, float, float]  #: (smallest output, largest output, zero point).
 
 
 def _rows(channels: int) -> int:

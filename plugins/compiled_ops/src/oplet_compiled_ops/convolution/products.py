@@ -49,19 +49,12 @@ _AT_ONCE = 1 << 24
 
 
 class Layout(Row):
-    """Where windows lie in memory: each window is `runs` runs of consecutive values, at the same offsets from the window's start.
+    """Where windows lie in memory: each window is `runs` runs of consecutive values, at the same offsets from the window's start."""
 
-    Attributes:
-        runs: the number of runs of a window.
-        length: the values of a run.
-        offsets: the runs' offsets from the window's start, in bytes.
-        starts: each window's start, in bytes from that of the map.
-    """
-
-    runs: int
-    length: int
-    offsets: Array
-    starts: Array
+    runs: int  #: The number of runs of a window.
+    length: int  #: The values of a run.
+    offsets: Array  #: The runs' offsets from the window's start, in bytes.
+    starts: Array  #: Each window's start, in bytes from that of the map.
 
 
 def layout_of(windows: Windows2D, item: int) -> Layout:
@@ -184,7 +177,6 @@ def plan_tiles(
 
     Args:
         context: the kernel's context.
-        node: the node.
         windows: the windows over the input.
         filters: the number of filters.
         rows: returns the weights, (filters, values of a window).
@@ -308,7 +300,6 @@ def plan_quantized_tiles(context: Context, node: Node, windows: Windows2D, layer
 
     Args:
         context: the kernel's context.
-        node: the node.
         windows: the windows over the input.
         layer: the layer's parameters.
         pad: the value of the padding.

@@ -58,7 +58,6 @@ def plan_flat(
 
     Args:
         context: the kernel's context.
-        kernel: the kernel.
         tensors: the tensors, inputs first, all of one size.
         constants: further arguments of the kernel.
         columns: the length of every slice is a multiple of this number.
@@ -158,7 +157,6 @@ def bind_float_pair(
         op: one of the constants of `elementwise`.
         x: the operand of the output's shape; the output may be in its memory.
         y: the operand that repeats.
-        output: the output.
         how: how `y` repeats over `x`.
         low: the lower bound of the clamp, which sums, differences, products and quotients have.
         high: the upper bound of the clamp.
@@ -206,7 +204,6 @@ def bind_quantized_pair(
         product: whether it is MUL.
         x: the operand of the output's shape.
         y: the operand that repeats.
-        output: the output.
         how: how `y` repeats over `x`.
         constants: of a product the zero points of `x` and `y`, the numbers that `fixed_point.scaling` returns for it, the output's zero
             point, and its lowest and highest value. Of a sum, for `x` and for `y` the zero point, the numbers of `scaling`, and 0, or -1

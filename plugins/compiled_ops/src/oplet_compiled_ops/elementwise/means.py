@@ -114,7 +114,6 @@ def plan_scaled_sums(context: Context, node: Node, kernel: Kernel, shape: tuple[
 
     Args:
         context: the kernel's context.
-        node: the node.
         kernel: takes the input (outer, reduced, inner), the output (outer, inner), scratch for `inner` sums, and the constants.
         shape: (outer, reduced, inner): the product of the lengths before, along and after the reduced axes.
         constants: the kernel's last arguments.

@@ -40,15 +40,10 @@ __all__ = [
 
 
 class Kind(Row):
-    """The type of one argument: dtype and number of dimensions, 0 for a scalar.
+    """The type of one argument: dtype and number of dimensions, 0 for a scalar."""
 
-    Attributes:
-        dtype: the type of its numbers.
-        ndim: the number of dimensions of a contiguous array; 0 for a number.
-    """
-
-    dtype: np.dtype
-    ndim: int
+    dtype: np.dtype  #: The type of its numbers.
+    ndim: int  #: The number of dimensions of a contiguous array; 0 for a number.
 
     @property
     def is_float(self) -> bool:

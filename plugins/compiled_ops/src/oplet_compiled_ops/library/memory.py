@@ -24,15 +24,10 @@ _LARGE = 1 << 15
 
 
 class Pointers(Row):
-    """The elements of an array kept by a thunk that are memory addresses: a plan loaded from disk relocates these, and no others.
+    """The elements of an array kept by a thunk that are memory addresses: a plan loaded from disk relocates these, and no others."""
 
-    Attributes:
-        table: the array, of int64.
-        places: the flat indices of the addresses in it.
-    """
-
-    table: Array
-    places: Array
+    table: Array  #: The array, of int64.
+    places: Array  #: The flat indices of the addresses in it.
 
 
 def aligned(shape: Sequence[int], dtype: DTypeLike, *, zeroed: bool = True) -> Array:
@@ -40,7 +35,6 @@ def aligned(shape: Sequence[int], dtype: DTypeLike, *, zeroed: bool = True) -> A
     end.
 
     Args:
-        shape: its shape.
         dtype: its type.
         zeroed: whether the values are 0; if not, those of an array of 32 KiB or more are undefined, for a caller that writes them
             all.

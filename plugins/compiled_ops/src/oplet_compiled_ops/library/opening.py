@@ -41,19 +41,12 @@ class MissingKernelError(Exception):
 
 
 class OpenLibrary(Row):
-    """An open library of kernels.
+    """An open library of kernels."""
 
-    Attributes:
-        level: the level that it was compiled for.
-        identity: a hash of the sources of its kernels.
-        anchor: the address of its data `oplet_identity`; addresses of functions keep their distance to it in every process.
-        functions: ctypes's library.
-    """
-
-    level: str
-    identity: str
-    anchor: int
-    functions: Any
+    level: str  #: The level that it was compiled for.
+    identity: str  #: A hash of the sources of its kernels.
+    anchor: int  #: The address of its data `oplet_identity`; addresses of functions keep their distance to it in every process.
+    functions: Any  #: Ctypes's library.
 
     def address(self, name: str) -> int:
         """Return the address of a function; 0 if the library has none of that name."""

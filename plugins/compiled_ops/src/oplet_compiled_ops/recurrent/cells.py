@@ -70,7 +70,6 @@ def product_arguments(node: Node, product: Product, quantized: Tensor | None) ->
 
     Args:
         node: the node, whose cache keeps the weights.
-        product: the product.
         quantized: memory for the quantized row; None if the weights are floats.
     """
     weights = stacked(node, product.weights)
@@ -81,7 +80,6 @@ def plan_direction(context: Context, node: Node, cell: Cell, source: Tensor, sec
     """Plan a cell in one direction; decline (leave to numpy's kernel) many batches or long rows.
 
     Args:
-        cell: the cell.
         source: the input.
         second: the second input, where the cell has weights for one; else None.
     """

@@ -17,17 +17,13 @@ __all__ = ["Failure", "failing", "raise_first", "with_failures"]
 
 
 class Failure(Row):
-    """Error reporting of a node's compiled kernel: its error flag, and the function that raises the error.
+    """Error reporting of a node's compiled kernel: its error flag, and the function that raises the error."""
 
-    Attributes:
-        mark: the error flag: int64 words, the first of which is not 0 if the node has failed; the others say more, as the kernel defines.
-        fail: raises the error that the flag's words describe.
-        position: the node's position among those that are fused into one call.
-    """
-
+    #: The error flag: int64 words, the first of which is not 0 if the node has failed; the others say more, as the kernel
+    #: defines.
     mark: Array
-    fail: Callable[[Array], None]
-    position: int = 0
+    fail: Callable[[Array], None]  #: Raises the error that the flag's words describe.
+    position: int = 0  #: The node's position among those that are fused into one call.
 
 
 def raise_first(runner: Any, failures: Sequence[Failure]) -> None:

@@ -40,17 +40,11 @@ class Work(Row):
 
 
 class Task(Row):
-    """Jobs (kernel calls) that one thread runs in sequence, or a single job whose parts several threads share.
+    """Jobs (kernel calls) that one thread runs in sequence, or a single job whose parts several threads share."""
 
-    Attributes:
-        jobs: the jobs' addresses.
-        is_shared: whether several threads share the job.
-        needs: the positions in the list of tasks of those that must be finished before.
-    """
-
-    jobs: list[int]
-    is_shared: bool
-    needs: list[int]
+    jobs: list[int]  #: The jobs' addresses.
+    is_shared: bool  #: Whether several threads share the job.
+    needs: list[int]  #: The positions in the list of tasks of those that must be finished before.
 
 
 def tasks(works: Sequence[Work]) -> list[Task] | None:

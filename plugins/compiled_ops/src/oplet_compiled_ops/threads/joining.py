@@ -33,25 +33,16 @@ _MOST = 1 << 20
 
 
 class Jobs(Row):
-    """The jobs (kernel calls) of a function that runs a node; an attribute of the function, by which it can be fused with others.
+    """The jobs (kernel calls) of a function that runs a node; an attribute of the function, by which it can be fused with others."""
 
-    Attributes:
-        run: runs jobs, given the address of three words: the thread pool, the array of the jobs' addresses, and their number.
-        team: the address of the thread pool's memory.
-        addresses: the addresses of the jobs.
-        helpers: the worker threads that take part in the jobs.
-        crew: the thread pool.
-        failures: how the node may fail.
-        kept: objects whose memory the jobs use, and which the function keeps alive.
-    """
-
+    #: Runs jobs, given the address of three words: the thread pool, the array of the jobs' addresses, and their number.
     run: Callable[[int], None]
-    team: int
-    addresses: Sequence[int]
-    helpers: Sequence[Any]
-    crew: Crew
-    failures: Sequence[Failure] = ()
-    kept: tuple[Any, ...] = ()
+    team: int  #: The address of the thread pool's memory.
+    addresses: Sequence[int]  #: The addresses of the jobs.
+    helpers: Sequence[Any]  #: The worker threads that take part in the jobs.
+    crew: Crew  #: The thread pool.
+    failures: Sequence[Failure] = ()  #: How the node may fail.
+    kept: tuple[Any, ...] = ()  #: Objects whose memory the jobs use, and which the function keeps alive.
 
 
 class Crew(Protocol):

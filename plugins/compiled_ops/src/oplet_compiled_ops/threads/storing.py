@@ -55,15 +55,10 @@ class _Region:
 
 
 class _Run(NamedTuple):
-    """The jobs that become one callable when they are restored, with the error flags of the nodes that they run.
+    """The jobs that become one callable when they are restored, with the error flags of the nodes that they run."""
 
-    Attributes:
-        jobs: the addresses of its jobs.
-        marks: the error flags of nodes that may fail (`failing`).
-    """
-
-    jobs: Sequence[int]
-    marks: Sequence[Array] = ()
+    jobs: Sequence[int]  #: The addresses of its jobs.
+    marks: Sequence[Array] = ()  #: The error flags of nodes that may fail (`failing`).
 
 
 def store_thunks(runs: Sequence[Sequence[Any]], arena: Array, model: Array, arrays: Sequence[Array]) -> StoredThunks | None:

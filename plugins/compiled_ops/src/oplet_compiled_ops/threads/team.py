@@ -264,16 +264,11 @@ _common = [RUN, RUN_GRAPH, SERVE, CHAIN, COPY]
 class Turns(Row):
     """A step of very many parts, divided into portions between which a run can be stopped; it is the attribute `turns` of the
     function that runs it.
-
-    Attributes:
-        entry: the kernel's machine code.
-        turns: for each portion the arguments of its parts, which run together.
-        kept: further arrays that the parts read.
     """
 
-    entry: Entry
-    turns: Sequence[Sequence[tuple[Any, ...]]]
-    kept: tuple[Array, ...]
+    entry: Entry  #: The kernel's machine code.
+    turns: Sequence[Sequence[tuple[Any, ...]]]  #: For each portion the arguments of its parts, which run together.
+    kept: tuple[Array, ...]  #: Further arrays that the parts read.
 
 
 def ready(*kernels: Kernel) -> None:

@@ -45,7 +45,6 @@ class Claim:
     """The state of one call of a delegate's Prepare function on one subgraph.
 
     Args:
-        delegate: the delegate.
         context: oplet's view of the subgraph.
         graph: the library's view of the subgraph, in C structs.
 

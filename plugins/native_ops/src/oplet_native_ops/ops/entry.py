@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from dataclasses import dataclass
 
 from oplet import BuiltinOperator
 from oplet.errors import PluginError
@@ -29,23 +30,17 @@ _HAS_INVOKE = 8
 _HIGHEST_VERSION = 9999
 
 
+@dataclass(eq=False)
 class Kernel:
-    """An operator of a library: its function pointers.
+    """An operator of a library: its function pointers."""
 
-    Attributes:
-        pointer: the address of the C struct that holds its functions.
-        name: the custom op's name that the library declares; "" for none.
-        builtin: the built-in operator that it replaces; None for a custom op, or if the library does not declare one.
-        version: the op version that it serves; 0 if the library does not declare one.
-        source: the names of its function and library, for messages.
-    """
-
-    def __init__(self, pointer: int, name: str, builtin: BuiltinOperator | None, version: int, source: str) -> None:
-        self.pointer = pointer
-        self.name = name
-        self.builtin = builtin
-        self.version = version
-        self.source = source
+    pointer: int  #: The address of the C struct that holds its functions.
+    name: str  #: The custom op's name that the library declares; "" for none.
+    builtin: (
+        BuiltinOperator | None
+    )  #: The built-in operator that it replaces; None for a custom op, or if the library declares none.
+    version: int  #: The op version that it serves; 0 if the library does not declare one.
+    source: str  #: The names of its function and library, for messages.
 
 
 def entry_functions(library: NativeLibrary) -> list[str]:

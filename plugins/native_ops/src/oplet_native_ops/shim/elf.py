@@ -22,19 +22,12 @@ class ElfError(ValueError):
 
 
 class ElfInfo(NamedTuple):
-    """The dynamic symbols and dependencies of a shared library.
+    """The dynamic symbols and dependencies of a shared library."""
 
-    Attributes:
-        machine: the architecture: "x86-64" or "aarch64".
-        functions: the symbol names of the exported functions.
-        undefined: the undefined symbols.
-        needed: the libraries that it depends on (DT_NEEDED).
-    """
-
-    machine: str
-    functions: tuple[str, ...]
-    undefined: tuple[str, ...]
-    needed: tuple[str, ...]
+    machine: str  #: The architecture: "x86-64" or "aarch64".
+    functions: tuple[str, ...]  #: The symbol names of the exported functions.
+    undefined: tuple[str, ...]  #: The undefined symbols.
+    needed: tuple[str, ...]  #: The libraries that it depends on (DT_NEEDED).
 
 
 class _File:

@@ -149,21 +149,13 @@ _SCALARS: Final[dict[str, Any]] = {
 
 
 class Field(NamedTuple):
-    """One field of a C options struct.
+    """One field of a C options struct."""
 
-    Attributes:
-        kind: the type as in `STRUCTS`, such as "int" or "padding".
-        name: the field's name in C.
-        option: the field of the options table in the model that has the value; "" if there is none.
-        length: the number of elements of an array; 0 for a single value.
-        counted: whether the next field is the number of used elements of the array.
-    """
-
-    kind: str
-    name: str
-    option: str
-    length: int
-    counted: bool
+    kind: str  #: The type as in `STRUCTS`, such as "int" or "padding".
+    name: str  #: The field's name in C.
+    option: str  #: The field of the options table in the model that has the value; "" if there is none.
+    length: int  #: The number of elements of an array; 0 for a single value.
+    counted: bool  #: Whether the next field is the number of used elements of the array.
 
 
 @functools.cache

@@ -88,7 +88,6 @@ def _of_windows(name: str, newest: int, options_class: Any, misfit: Callable[[Te
     Args:
         name: the operator's name.
         newest: the newest version that is translated.
-        options_class: the class of its options.
         misfit: returns why a filter does not fit an image; "" if it does.
         convolve: adds the convolution to the graph, from image, filter and OpenVINO's four arguments; returns its value.
     """

@@ -24,27 +24,20 @@ _LOOKS, _PAUSE = 4, 0.001
 
 @dataclass(frozen=True)
 class Bounds:
-    """The limits that the server enforces on requests.
+    """The limits that the server enforces on requests."""
 
-    Attributes:
-        max_request_bytes: bytes of a request's body over HTTP, also after it was decompressed.
-        max_message_bytes: bytes of a message over gRPC, which is received as a whole: nothing else is served meanwhile.
-        max_bodies_bytes: bytes of all requests in progress, over HTTP as they arrive, over gRPC once received; and of their responses
-            until clients have taken them.
-        max_connections: concurrent HTTP connections (further ones get 503), and concurrent gRPC calls.
-        idle_seconds: timeout in seconds for a connection's next request headers, for a gRPC call's next message, and for the
-            client to read any part of a response.
-        read_seconds: timeout in seconds for a request's body to arrive.
-        grace_seconds: seconds that requests in progress may take to finish after SIGTERM or SIGINT.
-    """
-
-    max_request_bytes: int = 32 << 20
+    max_request_bytes: int = 32 << 20  #: Bytes of a request's body over HTTP, also after it was decompressed.
+    #: Bytes of a message over gRPC, which is received as a whole: nothing else is served meanwhile.
     max_message_bytes: int = 4 << 20
+    #: Bytes of all requests in progress, over HTTP as they arrive, over gRPC once received; and of their responses until clients
+    #: have taken them.
     max_bodies_bytes: int = 1 << 30
-    max_connections: int = 256
+    max_connections: int = 256  #: Concurrent HTTP connections (further ones get 503), and concurrent gRPC calls.
+    #: Timeout in seconds for a connection's next request headers, for a gRPC call's next message, and for the client to read any
+    #: part of a response.
     idle_seconds: float = 30.0
-    read_seconds: float = 60.0
-    grace_seconds: float = 30.0
+    read_seconds: float = 60.0  #: Timeout in seconds for a request's body to arrive.
+    grace_seconds: float = 30.0  #: Seconds that requests in progress may take to finish after SIGTERM or SIGINT.
 
 
 class Bodies:
@@ -75,15 +68,10 @@ class Bodies:
 
 @dataclass(eq=False)
 class Share:
-    """Counter of the bytes of one request and of its response; a context manager, at whose end they are gone.
+    """Counter of the bytes of one request and of its response; a context manager, at whose end they are gone."""
 
-    Attributes:
-        bodies: the counter of all requests.
-        held: the number of bytes so far.
-    """
-
-    bodies: Bodies
-    held: int = 0
+    bodies: Bodies  #: The counter of all requests.
+    held: int = 0  #: The number of bytes so far.
 
     def add(self, count: int) -> None:
         """Count further bytes.

@@ -43,7 +43,6 @@ def rest_application(
 
     Args:
         data_plane: MLServer's handlers.
-        registry: the models.
         bounds: the limits of requests: size, number and duration.
         bodies: counts the bytes of all requests in progress.
         threads: the threads in which requests are parsed and responses serialized.

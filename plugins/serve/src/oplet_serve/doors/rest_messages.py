@@ -25,7 +25,6 @@ def read_request(body: bytes, json_length: str | None, inputs_of_model: int, out
     """Parse a request body: JSON, followed by raw tensors if `json_length` is given.
 
     Args:
-        body: the body.
         json_length: the header Inference-Header-Content-Length, the bytes of the JSON part; None if all of the body is JSON.
         inputs_of_model: the number of the model's inputs, the most that a request may have.
         outputs_of_model: the number of the model's outputs, the most that a request may ask for.

@@ -160,7 +160,6 @@ def _read(data: bytes, request: Any, model: Any) -> tuple[ArrayRequest, bool]:
     """Parse the bytes of a gRPC message into a request; tell whether its tensors are raw.
 
     Args:
-        data: the bytes.
         request: the message, None if it is so large that what is in it is counted before it is made.
         model: the runtime of the model.
 

@@ -40,7 +40,6 @@ def check_message(data: bytes, inputs: Mapping[str, TensorSpec], outputs: int) -
     """Check a ModelInferRequest of KServe's gRPC protocol, still encoded, before memory is spent on decoding it.
 
     Args:
-        data: the message.
         inputs: the model's inputs.
         outputs: the number of its outputs.
 

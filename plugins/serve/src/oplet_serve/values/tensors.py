@@ -46,30 +46,19 @@ _LENGTH = struct.Struct("<I")
 
 @dataclass(frozen=True)
 class Scalars:
-    """The elements of a typed field of gRPC's InferTensorContents, read without a Python object for each.
+    """The elements of a typed field of gRPC's InferTensorContents, read without a Python object for each."""
 
-    Attributes:
-        values: the elements.
-        dtype: the elements' numpy dtype.
-    """
-
-    values: Sequence[Any]
-    dtype: str
+    values: Sequence[Any]  #: The elements.
+    dtype: str  #: The elements' numpy dtype.
 
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """Name, type and shape of an input or output in the protocol.
+    """Name, type and shape of an input or output in the protocol."""
 
-    Attributes:
-        name: its name in the model.
-        dtype: its numpy dtype; object for text.
-        shape: its shape, -1 where any size is accepted.
-    """
-
-    name: str
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
+    name: str  #: Its name in the model.
+    dtype: np.dtype[Any]  #: Its numpy dtype; object for text.
+    shape: tuple[int, ...]  #: Its shape, -1 where any size is accepted.
 
     @property
     def datatype(self) -> str:

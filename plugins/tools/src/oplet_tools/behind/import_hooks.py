@@ -98,7 +98,6 @@ class _InterceptedModule(ModuleType):
     """A stand-in for a module of LiteRT: programs see oplet's objects in it, exempt packages the installed module's names.
 
     Args:
-        name: the module's name.
         names: oplet's objects, by LiteRT's names for them.
         exempt: top-level packages that get the installed module's names.
         finders: the hooks, which find the installed module.
@@ -306,17 +305,11 @@ class _PatchingLoader(Loader):
 
 
 class Imports(NamedTuple):
-    """The modules of LiteRT's packages that a program imported.
+    """The modules of LiteRT's packages that a program imported."""
 
-    Attributes:
-        answered: names of the modules that oplet replaced by its own.
-        passed: names of the modules that were imported from LiteRT itself.
-        refused: the modules whose import was refused, each with the error message.
-    """
-
-    answered: Mapping[str, None]
-    passed: Mapping[str, None]
-    refused: Mapping[str, str]
+    answered: Mapping[str, None]  #: Names of the modules that oplet replaced by its own.
+    passed: Mapping[str, None]  #: Names of the modules that were imported from LiteRT itself.
+    refused: Mapping[str, str]  #: The modules whose import was refused, each with the error message.
 
 
 @contextmanager

@@ -42,69 +42,40 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Schedule:
-    """Numbers of runs. Each phase has at least the given runs and lasts at least the given seconds.
+    """Numbers of runs. Each phase has at least the given runs and lasts at least the given seconds."""
 
-    Attributes:
-        warmup_runs: least runs of the warm-up, the first inference included; 0 for the first inference alone.
-        warmup_min_secs: least seconds of the warm-up.
-        num_runs: least runs that are measured.
-        min_secs: least seconds of the measured runs.
-        max_secs: seconds after which a phase ends, though not before its first run.
-        profiled_runs: least runs with the profiler on, after the measured ones; 0 for no profile.
-        profiled_most: if more than `profiled_runs`: runs after which profiling ends though `profiled_secs` are not over.
-        profiled_secs: seconds after which profiling ends once `profiled_runs` are done.
-    """
-
-    warmup_runs: int = 1
-    warmup_min_secs: float = 0.5
-    num_runs: int = 50
-    min_secs: float = 1.0
-    max_secs: float = 150.0
-    profiled_runs: int = 20
-    profiled_most: int = 0
-    profiled_secs: float = 10.0
+    warmup_runs: int = 1  #: Least runs of the warm-up, the first inference included; 0 for the first inference alone.
+    warmup_min_secs: float = 0.5  #: Least seconds of the warm-up.
+    num_runs: int = 50  #: Least runs that are measured.
+    min_secs: float = 1.0  #: Least seconds of the measured runs.
+    max_secs: float = 150.0  #: Seconds after which a phase ends, though not before its first run.
+    profiled_runs: int = 20  #: Least runs with the profiler on, after the measured ones; 0 for no profile.
+    profiled_most: int = 0  #: If more than `profiled_runs`: runs after which profiling ends though `profiled_secs` are not over.
+    profiled_secs: float = 10.0  #: Seconds after which profiling ends once `profiled_runs` are done.
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Memory use in bytes; None if the system does not report it.
+    """Memory use in bytes; None if the system does not report it."""
 
-    Attributes:
-        model: size of the model's file, which is mapped into memory.
-        arena: size of the arenas, blocks of memory that intermediate tensors share.
-        resident_before: resident set size of the process before the model was loaded, Python and numpy included.
-        resident_allocated: resident set size after the tensors were allocated.
-        resident: resident set size after the warm-up.
-        peak: largest resident set size of the process until the end of the warm-up.
-    """
-
-    model: int
-    arena: int
-    resident_before: int | None
-    resident_allocated: int | None
-    resident: int | None
-    peak: int | None
+    model: int  #: Size of the model's file, which is mapped into memory.
+    arena: int  #: Size of the arenas, blocks of memory that intermediate tensors share.
+    resident_before: int | None  #: Resident set size of the process before the model was loaded, Python and numpy included.
+    resident_allocated: int | None  #: Resident set size after the tensors were allocated.
+    resident: int | None  #: Resident set size after the warm-up.
+    peak: int | None  #: Largest resident set size of the process until the end of the warm-up.
 
 
 @dataclass(frozen=True)
 class Rival:
-    """Times of another runtime, whose runs alternated with oplet's.
+    """Times of another runtime, whose runs alternated with oplet's."""
 
-    Attributes:
-        name: the runtime.
-        version: its version.
-        load: seconds to construct its interpreter.
-        allocate: seconds to allocate its tensors.
-        runs: statistics of its measured runs.
-        ratio: oplet's time divided by this runtime's, over pairs of neighbouring runs: below 1 where oplet is faster.
-    """
-
-    name: str
+    name: str  #: The runtime.
     version: str
-    load: float
-    allocate: float
-    runs: Timings
-    ratio: Ratio
+    load: float  #: Seconds to construct its interpreter.
+    allocate: float  #: Seconds to allocate its tensors.
+    runs: Timings  #: Statistics of its measured runs.
+    ratio: Ratio  #: oplet's time divided by this runtime's, over pairs of neighbouring runs: below 1 where oplet is faster.
 
 
 #: How much longer than an inference its nodes may take while they are profiled, one by one.
@@ -113,49 +84,29 @@ _APART = 1.5
 
 @dataclass
 class Benchmark:
-    """Results of a benchmark. Times are in seconds.
+    """Results of a benchmark. Times are in seconds."""
 
-    Attributes:
-        model: the model's file.
-        signature: the key of the signature that was run, "" for the first subgraph.
-        inputs: type and shape of each input, by name.
-        num_threads: threads that kernels may use.
-        delegated: for each delegate its name, the number of nodes that it runs, and the number of nodes without delegates.
-        choice: what "auto" chose and why; "" if it was not asked for.
-        load: time to construct the interpreter.
-        allocate: time to allocate the tensors.
-        first: time of the first inference.
-        warmup: runs of the warm-up; None if there were none.
-        runs: the measured runs.
-        memory: memory use.
-        profile: times of the nodes, from separate runs.
-        rivals: times of other runtimes.
-        events: the profiler's events, one for each run of a node.
-        spans: times besides those of nodes (loading, allocating, each inference), for a trace.
-        names: names of the nodes, by (subgraph, node).
-        peaks: the machine's highest throughputs, for a roofline; None if they were not asked for.
-        model_sha256: the SHA-256 of the model's file, in hexadecimal.
-    """
-
-    model: str
-    signature: str
-    inputs: dict[str, tuple[str, tuple[int, ...]]]
-    num_threads: int
+    model: str  #: The model's file.
+    signature: str  #: The key of the signature that was run, "" for the first subgraph.
+    inputs: dict[str, tuple[str, tuple[int, ...]]]  #: Type and shape of each input, by name.
+    num_threads: int  #: Threads that kernels may use.
+    #: For each delegate its name, the number of nodes that it runs, and the number of nodes without delegates.
     delegated: list[tuple[str, int, int]]
-    choice: str
-    load: float
-    allocate: float
-    first: float
-    warmup: Timings | None
-    runs: Timings
-    memory: Memory
-    profile: Profile
-    rivals: list[Rival] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list, repr=False)
+    choice: str  #: What "auto" chose and why; "" if it was not asked for.
+    load: float  #: Time to construct the interpreter.
+    allocate: float  #: Time to allocate the tensors.
+    first: float  #: Time of the first inference.
+    warmup: Timings | None  #: Runs of the warm-up; None if there were none.
+    runs: Timings  #: The measured runs.
+    memory: Memory  #: Memory use.
+    profile: Profile  #: Times of the nodes, from separate runs.
+    rivals: list[Rival] = field(default_factory=list)  #: Times of other runtimes.
+    events: list[Event] = field(default_factory=list, repr=False)  #: The profiler's events, one for each run of a node.
+    #: Times besides those of nodes (loading, allocating, each inference), for a trace.
     spans: list[Span] = field(default_factory=list, repr=False)
-    names: dict[Place, str] = field(default_factory=dict, repr=False)
-    peaks: Peaks | None = None
-    model_sha256: str = ""
+    names: dict[Place, str] = field(default_factory=dict, repr=False)  #: Names of the nodes, by (subgraph, node).
+    peaks: Peaks | None = None  #: The machine's highest throughputs, for a roofline; None if they were not asked for.
+    model_sha256: str = ""  #: The SHA-256 of the model's file, in hexadecimal.
 
     @property
     def is_profile_apart(self) -> bool:

@@ -29,62 +29,35 @@ class NodeCost:
     """Time of one node in an inference, without the nodes of subgraphs that it calls.
 
     Times are those of inferences that nothing disturbed (`oplet_tools.benchmarking.profiling.spread`), except `first` and `mean`.
-
-    Attributes:
-        subgraph: the subgraph's index.
-        node: the node's index in it.
-        op: the op's name.
-        label: the kernel's label; the op's name if it has none.
-        name: names of the tensors that it writes.
-        inputs: types and shapes of its inputs: "float32[1,224,224,3]".
-        outputs: types and shapes of its outputs.
-        start: mean seconds from the start of an inference to the node's first start.
-        first: seconds of its run in the first inference of all, if that was profiled.
-        seconds: median seconds per inference.
-        low: the lower quartile of the seconds per inference.
-        high: the upper quartile.
-        mad: the median absolute deviation from the median.
-        mean: mean seconds per inference, the disturbed ones included.
-        least: its seconds in the inference in which it took least.
-        disturbed: the number of inferences in which other processes disturbed it, mostly by preemption.
-        calls: mean number of runs per inference.
-        rank: 1 for the costliest by the lower quartile, which other processes change least; nodes too near to tell apart share one.
-        share: its fraction of the time of all nodes.
-        cumulative: the sum of its share and the shares of all nodes before it in the list.
-        macs: multiply-adds per inference; None if unknown.
-        operations: arithmetic operations per inference besides multiply-adds; None if unknown.
-        read: bytes that it reads per inference.
-        written: bytes that it writes per inference.
-        intensity: operations per byte, a multiply-add being two; None if unknown.
-        gflops: operations per nanosecond (10^9 per second), a multiply-add being two; None if unknown.
     """
 
     subgraph: int
-    node: int
+    node: int  #: The node's index in it.
     op: str
-    label: str
-    name: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    start: float
-    first: float
-    seconds: float
-    low: float
-    high: float
-    mad: float
-    mean: float
-    least: float
-    disturbed: int
-    calls: float
+    label: str  #: The kernel's label; the op's name if it has none.
+    name: str  #: Names of the tensors that it writes.
+    inputs: tuple[str, ...]  #: Types and shapes of its inputs: "float32[1,224,224,3]".
+    outputs: tuple[str, ...]  #: Types and shapes of its outputs.
+    start: float  #: Mean seconds from the start of an inference to the node's first start.
+    first: float  #: Seconds of its run in the first inference of all, if that was profiled.
+    seconds: float  #: Median seconds per inference.
+    low: float  #: The lower quartile of the seconds per inference.
+    high: float  #: The upper quartile.
+    mad: float  #: The median absolute deviation from the median.
+    mean: float  #: Mean seconds per inference, the disturbed ones included.
+    least: float  #: Its seconds in the inference in which it took least.
+    disturbed: int  #: The number of inferences in which other processes disturbed it, mostly by preemption.
+    calls: float  #: Mean number of runs per inference.
+    #: 1 for the costliest by the lower quartile, which other processes change least; nodes too near to tell apart share one.
     rank: int
-    share: float
-    cumulative: float
-    macs: float | None
-    operations: float | None
-    read: float
-    written: float
-    intensity: float | None
-    gflops: float | None
+    share: float  #: Its fraction of the time of all nodes.
+    cumulative: float  #: The sum of its share and the shares of all nodes before it in the list.
+    macs: float | None  #: Multiply-adds per inference; None if unknown.
+    operations: float | None  #: Arithmetic operations per inference besides multiply-adds; None if unknown.
+    read: float  #: Bytes that it reads per inference.
+    written: float  #: Bytes that it writes per inference.
+    intensity: float | None  #: Operations per byte, a multiply-add being two; None if unknown.
+    gflops: float | None  #: Operations per nanosecond (10^9 per second), a multiply-add being two; None if unknown.
 
     @property
     def gbytes(self) -> float:
@@ -94,50 +67,30 @@ class NodeCost:
 
 @dataclass(frozen=True)
 class OpCost:
-    """Time of all nodes with the same kernel label in an inference.
+    """Time of all nodes with the same kernel label in an inference."""
 
-    Attributes:
-        op: the label: the op's name, unless the kernel has a more precise one.
-        nodes: the number of nodes.
-        calls: mean number of their runs per inference.
-        seconds: the sum of the nodes' medians.
-        low: the sum of their lower quartiles.
-        high: the sum of their upper quartiles.
-        share: their fraction of the time of all nodes.
-        cumulative: the sum of this share and the shares of all kinds before it in the list.
-        macs: multiply-adds per inference of the nodes for which they are known; None if for none.
-        gflops: operations per nanosecond of the nodes whose operations are known; None if there are none.
-    """
-
-    op: str
-    nodes: int
-    calls: float
-    seconds: float
-    low: float
-    high: float
-    share: float
-    cumulative: float
-    macs: float | None = None
-    gflops: float | None = None
+    op: str  #: The label: the op's name, unless the kernel has a more precise one.
+    nodes: int  #: The number of nodes.
+    calls: float  #: Mean number of their runs per inference.
+    seconds: float  #: The sum of the nodes' medians.
+    low: float  #: The sum of their lower quartiles.
+    high: float  #: The sum of their upper quartiles.
+    share: float  #: Their fraction of the time of all nodes.
+    cumulative: float  #: The sum of this share and the shares of all kinds before it in the list.
+    macs: float | None = None  #: Multiply-adds per inference of the nodes for which they are known; None if for none.
+    gflops: float | None = None  #: Operations per nanosecond of the nodes whose operations are known; None if there are none.
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Summary of the times of a model's nodes, in seconds.
+    """Summary of the times of a model's nodes, in seconds."""
 
-    Attributes:
-        runs: the number of inferences.
-        seconds: the sum of the nodes' medians.
-        nodes: the nodes in the order in which they run.
-        by_time: the same nodes, the costliest first; those that share a rank in the order in which they run.
-        ops: kinds of ops, the costliest first.
-    """
-
-    runs: int = 0
-    seconds: float = 0
-    nodes: list[NodeCost] = field(default_factory=list)
+    runs: int = 0  #: The number of inferences.
+    seconds: float = 0  #: The sum of the nodes' medians.
+    nodes: list[NodeCost] = field(default_factory=list)  #: The nodes in the order in which they run.
+    #: The same nodes, the costliest first; those that share a rank in the order in which they run.
     by_time: list[NodeCost] = field(default_factory=list)
-    ops: list[OpCost] = field(default_factory=list)
+    ops: list[OpCost] = field(default_factory=list)  #: Kinds of ops, the costliest first.
 
 
 @dataclass

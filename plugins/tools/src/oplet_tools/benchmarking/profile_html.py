@@ -36,9 +36,7 @@ def profile_page(
     """Make the HTML page of a profile.
 
     Args:
-        title: the page's title.
         facts: other results, as pairs of name and text.
-        profile: the profile.
         events: events of one inference, for the flame chart.
         names: names of the nodes, by (subgraph, node).
         peaks: the machine's highest throughputs, to compare the nodes with; None to leave this out.

@@ -12,29 +12,17 @@ __all__ = ["Ratio", "Timings"]
 
 @dataclass(frozen=True)
 class Timings:
-    """Statistics of repeated runs, in seconds.
+    """Statistics of repeated runs, in seconds."""
 
-    Attributes:
-        count: the number of runs.
-        first: time of the first run.
-        min: time of the shortest run.
-        max: time of the longest run.
-        mean: the mean.
-        std: the standard deviation.
-        p25: the lower quartile.
-        p50: the median.
-        p75: the upper quartile; p5, p90, p95 and p99 are percentiles too.
-    """
-
-    count: int
-    first: float
-    min: float
-    max: float
+    count: int  #: The number of runs.
+    first: float  #: Time of the first run.
+    min: float  #: Time of the shortest run.
+    max: float  #: Time of the longest run.
     mean: float
-    std: float
-    p25: float
-    p50: float
-    p75: float
+    std: float  #: The standard deviation.
+    p25: float  #: The lower quartile.
+    p50: float  #: The median.
+    p75: float  #: The upper quartile; p5, p90, p95 and p99 are percentiles too.
     p90: float
     p95: float
     p99: float
@@ -51,23 +39,14 @@ class Timings:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Statistics of the ratio of two runners' times, over pairs of neighbouring runs.
+    """Statistics of the ratio of two runners' times, over pairs of neighbouring runs."""
 
-    Attributes:
-        pairs: the number of pairs.
-        median: the median ratio.
-        low: the lower quartile.
-        high: the upper quartile.
-        min: the smallest ratio.
-        max: the largest ratio.
-    """
-
-    pairs: int
+    pairs: int  #: The number of pairs.
     median: float
-    low: float
-    high: float
-    min: float
-    max: float
+    low: float  #: The lower quartile.
+    high: float  #: The upper quartile.
+    min: float  #: The smallest ratio.
+    max: float  #: The largest ratio.
 
     @classmethod
     def of(cls, seconds: Sequence[float], others: Sequence[float]) -> Ratio:

@@ -21,17 +21,11 @@ _THREAD = 1
 
 
 class Span(NamedTuple):
-    """A span of time besides nodes: loading, allocating, an inference.
-
-    Attributes:
-        name: the span's name.
-        start: its start in seconds of `time.perf_counter`.
-        seconds: its duration.
-    """
+    """A span of time besides nodes: loading, allocating, an inference."""
 
     name: str
-    start: float
-    seconds: float
+    start: float  #: Its start in seconds of `time.perf_counter`.
+    seconds: float  #: Its duration.
 
 
 def trace_events(

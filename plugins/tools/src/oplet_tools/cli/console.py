@@ -25,33 +25,20 @@ _READABLE = 24
 
 
 class Column(NamedTuple):
-    """A column of a table in the terminal.
+    """A column of a table in the terminal."""
 
-    Attributes:
-        title: its heading.
-        number: whether it holds numbers, aligned to the right.
-        text: whether it holds words, which may be wrapped; others are never broken.
-        optional: 0 for a column that is always shown; of others those with larger numbers are left out first.
-    """
-
-    title: str
-    number: bool = False
-    text: bool = False
-    optional: int = 0
+    title: str  #: Its heading.
+    number: bool = False  #: Whether it holds numbers, aligned to the right.
+    text: bool = False  #: Whether it holds words, which may be wrapped; others are never broken.
+    optional: int = 0  #: 0 for a column that is always shown; of others those with larger numbers are left out first.
 
 
 class Layout(NamedTuple):
-    """Layout of a table: the columns that are shown, and their widths.
+    """Layout of a table: the columns that are shown, and their widths."""
 
-    Attributes:
-        columns: the positions of the columns that are shown.
-        widths: the width of each shown column, in character cells.
-        left_out: the titles of the columns that are not shown.
-    """
-
-    columns: list[int]
-    widths: list[int]
-    left_out: list[str]
+    columns: list[int]  #: The positions of the columns that are shown.
+    widths: list[int]  #: The width of each shown column, in character cells.
+    left_out: list[str]  #: The titles of the columns that are not shown.
 
 
 def parse_column(text: str) -> Column:

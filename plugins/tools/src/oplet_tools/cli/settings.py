@@ -132,15 +132,10 @@ NeededDelegates = Annotated[
 
 @dataclass
 class Settings:
-    """The values of the common options, given before or after the command's name.
+    """The values of the common options, given before or after the command's name."""
 
-    Attributes:
-        debug: whether to show tracebacks.
-        blocked: names of plugins to switch off.
-    """
-
-    debug: bool = False
-    blocked: list[str] = field(default_factory=list)
+    debug: bool = False  #: Whether to show tracebacks.
+    blocked: list[str] = field(default_factory=list)  #: Names of plugins to switch off.
 
     def add(self, switches: list[str] | None, debug: bool) -> None:
         """Add the options that were given before or after the command's name: switches of the form "no:PLUGIN", and --debug."""

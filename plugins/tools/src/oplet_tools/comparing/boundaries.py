@@ -32,29 +32,17 @@ _NO_VALUES = (TensorType.RESOURCE, TensorType.VARIANT)
 
 @dataclass(frozen=True)
 class ComparedTensor:
-    """A tensor that was compared.
+    """A tensor that was compared."""
 
-    Attributes:
-        name: the name of the output or tensor.
-        type: its element type.
-        shape: its shape in the last run.
-        difference: the difference over all runs.
-        subgraph: the subgraph's index.
-        tensor: the tensor's index.
-        written_by: the number of the partition that writes it, in the order of the plan; -1 if none does.
-        read_by: the numbers of the partitions that read it.
-        note: a remark, such as why it passes although it exceeds the tolerance; else "".
-    """
-
-    name: str
-    type: str
-    shape: tuple[int, ...]
-    difference: Difference
+    name: str  #: The name of the output or tensor.
+    type: str  #: Its element type.
+    shape: tuple[int, ...]  #: Its shape in the last run.
+    difference: Difference  #: The difference over all runs.
     subgraph: int = 0
     tensor: int = -1
-    written_by: int = -1
-    read_by: tuple[int, ...] = ()
-    note: str = ""
+    written_by: int = -1  #: The number of the partition that writes it, in the order of the plan; -1 if none does.
+    read_by: tuple[int, ...] = ()  #: The numbers of the partitions that read it.
+    note: str = ""  #: A remark, such as why it passes although it exceeds the tolerance; else "".
 
 
 class TensorObserver(Profiler):
@@ -172,8 +160,6 @@ def accept_near_ties(
     """Return the outputs, with those marked as passed that differ only because two nearly equal values were ranked differently.
 
     Args:
-        outputs: the compared outputs.
-        baseline: the baseline's interpreter.
         details: each output's dictionary of `Interpreter.get_output_details`, by name.
         nodes_agree: whether all nodes or partitions agree when run separately on the same inputs.
     """

@@ -28,7 +28,7 @@ from oplet_tools.comparing.boundaries import (
     with_partitions,
 )
 from oplet_tools.comparing.interpreters import InterpreterPair, claimed_nodes, kernels_of
-from oplet_tools.comparing.lockstep import Lockstep, run_in_lockstep
+from oplet_tools.comparing.lockstep import Lockstep, Setting, run_in_lockstep
 from oplet_tools.comparing.references import LITERT, litert_answers, saved_outputs
 from oplet_tools.running.inputs import load_inputs, notify_of_random
 from oplet_tools.running.model_runner import ModelRunner
@@ -47,41 +47,27 @@ Values = Mapping[str, Array]
 
 @dataclass
 class Comparison:
-    """Per-tensor differences between candidate and baseline on the same inputs, and the verdict.
+    """Per-tensor differences between candidate and baseline on the same inputs, and the verdict."""
 
-    Attributes:
-        tolerance: the name of the tolerance, "" for the defaults by dtype and kind of model.
-        kind: the arithmetic of the model, by the types of its weights and activations.
-        runs: the number of runs.
-        reference: what the candidate is compared with: "" for the built-in kernels, a file, or one of `LITERT`.
-        delegated: whether the candidate has delegates.
-        sources: the source of each input's values, by its name: "random" or a file.
-        partitions: for each delegate kernel, the subgraph's index and the nodes that it replaces.
-        nodes: the number of nodes in the model.
-        others: without delegates, the number of nodes that other packages' kernels run.
-        outputs: the model's outputs.
-        layers: the tensors at partition boundaries, in the order in which they are written or first read.
-        level: "nodes" if each node was run separately on the same inputs in both, "partitions" if each partition was, else "".
-        alone: the differences of these separately run nodes or partitions, one for each tensor that they wrote.
-        bisection: the result of the bisection, if it was asked for.
-        choice: what `auto` chose, and why; "" if it was not asked for.
-    """
-
-    tolerance: str = ""
-    kind: ModelKind = ModelKind.FLOAT32
-    runs: int = 0
-    reference: str = ""
-    delegated: bool = False
-    sources: dict[str, str] = field(default_factory=dict)
+    tolerance: str = ""  #: The name of the tolerance, "" for the defaults by dtype and kind of model.
+    kind: ModelKind = ModelKind.FLOAT32  #: The arithmetic of the model, by the types of its weights and activations.
+    runs: int = 0  #: The number of runs.
+    reference: str = ""  #: What the candidate is compared with: "" for the built-in kernels, a file, or one of `LITERT`.
+    delegated: bool = False  #: Whether the candidate has delegates.
+    sources: dict[str, str] = field(default_factory=dict)  #: The source of each input's values, by its name: "random" or a file.
+    #: For each delegate kernel, the subgraph's index and the nodes that it replaces.
     partitions: list[tuple[int, list[int]]] = field(default_factory=list)
-    nodes: int = 0
-    others: int = 0
-    outputs: list[ComparedTensor] = field(default_factory=list)
+    nodes: int = 0  #: The number of nodes in the model.
+    others: int = 0  #: Without delegates, the number of nodes that other packages' kernels run.
+    outputs: list[ComparedTensor] = field(default_factory=list)  #: The model's outputs.
+    #: The tensors at partition boundaries, in the order in which they are written or first read.
     layers: list[ComparedTensor] = field(default_factory=list)
+    #: "nodes" if each node was run separately on the same inputs in both, "partitions" if each partition was, else "".
     level: str = ""
+    #: The differences of these separately run nodes or partitions, one for each tensor that they wrote.
     alone: list[NodeDifference] = field(default_factory=list)
-    bisection: Bisection | None = None
-    choice: str = ""
+    bisection: Bisection | None = None  #: The result of the bisection, if it was asked for.
+    choice: str = ""  #: What `auto` chose, and why; "" if it was not asked for.
 
     @property
     def trivial(self) -> bool:
@@ -162,8 +148,9 @@ def compare_model(
     result.nodes = sum(len(subgraph.nodes) for subgraph in baseline.subgraphs)
     inline_composites(baseline, candidate)
     recorder.enabled = layers or not reference
-    lockstep = Lockstep(interpreters, choose, ModelRunner(candidate, signature), recorder, signature)
-    answers = _reference(reference, interpreters, runner, feeds)
+    setting = Setting(interpreters, feeds, choose, signature)
+    lockstep = Lockstep(setting, ModelRunner(candidate, signature), recorder)
+    answers = _reference(reference, setting, runner)
     pairs: list[tuple[Values, Values]] = []
     borders: dict[Place, ComparedTensor] = {}
     for run, values in enumerate(feeds):
@@ -183,13 +170,15 @@ def compare_model(
     result.outputs = _outputs(runner, pairs, choose, {})
 
     if not reference and not result.trivial:
-        _run_alone(result, lockstep, interpreters, feeds, choose, signature, nodes or bisect)
+        _run_alone(result, lockstep, setting, nodes or bisect)
     if any(not layer.difference.passed for layer in result.outputs) and _may_spread(tolerance):
-        spreads = _sensitivities(interpreters, feeds, signature)
+        spreads = _sensitivities(setting)
         result.outputs = _outputs(runner, pairs, choose, spreads)
         result.outputs = accept_near_ties(result.outputs, baseline, runner.outputs, bool(result.alone) and not result.departing)
     if bisect and not result.trivial:
-        result.bisection = _bisect(result, interpreters, feeds, choose, signature, runner)
+        result.bisection = (
+            bisect_with_litert(reference, setting, runner, result.passed) if reference else bisect_nodes(setting, result.passed)
+        )
     return result
 
 
@@ -201,22 +190,20 @@ def _may_spread(tolerance: Tolerance | None) -> bool:
     return tolerance is None or (tolerance.rtol is None and tolerance.name != "strict")
 
 
-def _reference(
-    reference: str, interpreters: InterpreterPair, runner: ModelRunner, feeds: Sequence[Values]
-) -> list[dict[str, Array]] | None:
+def _reference(reference: str, setting: Setting, runner: ModelRunner) -> list[dict[str, Array]] | None:
     if not reference:
         return None
     if reference in LITERT:
         return litert_answers(
             reference,
-            interpreters.model,
-            feeds,
+            setting.interpreters.model,
+            setting.feeds,
             runner.inputs,
             runner.outputs,
             signature=runner.signature,
-            num_threads=interpreters.num_threads,
+            num_threads=setting.interpreters.num_threads,
         )[0]
-    return [saved_outputs(Path(reference), runner.outputs)] * len(feeds)
+    return [saved_outputs(Path(reference), runner.outputs)] * len(setting.feeds)
 
 
 def _outputs(
@@ -248,15 +235,7 @@ def _others(candidate: Interpreter, baseline: Interpreter) -> int:
     return sum(one != other for one, other in zip(*served))
 
 
-def _run_alone(
-    result: Comparison,
-    lockstep: Lockstep,
-    interpreters: InterpreterPair,
-    feeds: Sequence[Values],
-    choose: Choose,
-    signature: str | None,
-    nodes: bool,
-) -> None:
+def _run_alone(result: Comparison, lockstep: Lockstep, setting: Setting, nodes: bool) -> None:
     """Compare each partition on equal inputs, and each node where partitions are too coarse; add the results to `result`."""
     result.alone, result.level = lockstep.judged(), "partitions" if result.delegated else "nodes"
     several = any(len(partition) > 1 for _, partition in result.partitions)
@@ -264,43 +243,30 @@ def _run_alone(
     if not several:
         result.level = "nodes"
     elif nodes or coarse or result.departing or not all(layer.difference.passed for layer in result.outputs):
-        again = run_in_lockstep(interpreters, feeds, choose, signature, alone=True)
+        again = run_in_lockstep(setting, alone=True)
         done = set(claimed_nodes(again.interpreter))
         if done:
             kept = [entry for entry in result.alone if not lockstep.partition_of(entry) & done]
             result.alone, result.level = [*again.judged(), *kept], "nodes"
 
 
-def _sensitivities(interpreters: InterpreterPair, feeds: Sequence[Values], signature: str | None) -> dict[str, float]:
+def _sensitivities(setting: Setting) -> dict[str, float]:
     """Measure the sensitivity of each output: how far it moves when the inputs are perturbed by their last bit."""
 
     def answers(random: np.random.Generator | None) -> list[dict[str, Array]]:
-        interpreter = interpreters.open_baseline()
-        runner = ModelRunner(interpreter, signature)
+        interpreter = setting.interpreters.open_baseline()
+        runner = ModelRunner(interpreter, setting.signature)
         moved = (
             values
             if random is None
             else {name: perturbed_input(value, runner.inputs[name], random) for name, value in values.items()}
-            for values in feeds
+            for values in setting.feeds
         )
         found = [runner(values) for values in moved]
         interpreter.close()
         return found
 
-    interpreter = interpreters.open_baseline()
-    pairs = {name: details["quantization"] for name, details in ModelRunner(interpreter, signature).outputs.items()}
+    interpreter = setting.interpreters.open_baseline()
+    pairs = {name: details["quantization"] for name, details in ModelRunner(interpreter, setting.signature).outputs.items()}
     interpreter.close()
     return output_sensitivity(answers, pairs)
-
-
-def _bisect(
-    result: Comparison,
-    interpreters: InterpreterPair,
-    feeds: Sequence[Values],
-    choose: Choose,
-    signature: str | None,
-    runner: ModelRunner,
-) -> Bisection | None:
-    if not result.reference:
-        return bisect_nodes(interpreters, feeds, choose, signature, result.passed)
-    return bisect_with_litert(result.reference, interpreters, feeds, choose, runner, signature, result.passed)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from oplet import Delegate, DelegateContext, Interpreter, Node, NodeSubset, Registration
 from oplet.toolkit import inline_composites
@@ -16,7 +16,7 @@ from oplet_tools.tuning.choice import auto_bounds
 from oplet_tools.tuning.node_comparison import Place
 
 if TYPE_CHECKING:
-    from oplet import Model, PluginManager, Profiler, Tensor
+    from oplet import PluginManager, Profiler
     from oplet_tools.tuning.trials import Progress
 
 __all__ = ["InterpreterPair", "claimed_nodes", "kernels_of", "open_pair"]
@@ -24,25 +24,15 @@ __all__ = ["InterpreterPair", "claimed_nodes", "kernels_of", "open_pair"]
 
 @dataclass(frozen=True)
 class InterpreterPair:
-    """Factory of the two interpreters of a comparison, candidate and baseline.
+    """Factory of the two interpreters of a comparison, candidate and baseline."""
 
-    Attributes:
-        model: the .tflite file.
-        make_delegates: makes the candidate's delegates.
-        delegated: whether the candidate has delegates; otherwise it has other packages' kernels.
-        plugins: the plugins that provide kernels.
-        num_threads: threads that kernels may use.
-        prefer: the plugins whose kernels the candidate takes where several have one for an op.
-        baseline_prefer: the plugins whose kernels the baseline takes where several have one.
-    """
-
-    model: str | os.PathLike[str]
-    make_delegates: Callable[[], Sequence[Delegate]] = tuple
-    delegated: bool = False
-    plugins: PluginManager | None = None
-    num_threads: int = 1
-    prefer: tuple[str, ...] = ()
-    baseline_prefer: tuple[str, ...] = ()
+    model: str | os.PathLike[str]  #: The .tflite file.
+    make_delegates: Callable[[], Sequence[Delegate]] = tuple  #: Makes the candidate's delegates.
+    delegated: bool = False  #: Whether the candidate has delegates; otherwise it has other packages' kernels.
+    plugins: PluginManager | None = None  #: The plugins that provide kernels.
+    num_threads: int = 1  #: Threads that kernels may use.
+    prefer: tuple[str, ...] = ()  #: The plugins whose kernels the candidate takes where several have one for an op.
+    baseline_prefer: tuple[str, ...] = ()  #: The plugins whose kernels the baseline takes where several have one.
 
     def open_candidate(
         self, profiler: Profiler | None = None, *, alone: bool = False, only: Collection[tuple[int, int]] | None = None
@@ -151,67 +141,22 @@ def _limited(delegate: Delegate, only: Collection[tuple[int, int]]) -> Delegate:
     """Make a delegate claim only nodes of `only`, pairs of subgraph and node; return the same delegate."""
     prepare = delegate.prepare
     # The instance is patched, not wrapped: its kernels refer to it.
-    delegate.prepare = lambda context: prepare(_Limited(context, only))  # type: ignore[method-assign]
+    delegate.prepare = lambda context: prepare(cast(DelegateContext, _Limited(context, only)))  # type: ignore[method-assign]
     return delegate
 
 
-class _Limited(DelegateContext):
-    """A context for a delegate's `prepare` that offers only some of the nodes."""
+class _Limited:
+    """A context for a delegate's `prepare` that offers only some of the nodes; all else is the runtime's context."""
 
     def __init__(self, inner: DelegateContext, only: Collection[tuple[int, int]]) -> None:
         self._inner = inner
         self._only = only
-        self.num_threads = inner.num_threads
 
-    @property
-    def model(self) -> Model:
-        return self._inner.model
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
-    @property
-    def subgraph_index(self) -> int:
-        return self._inner.subgraph_index
-
-    @property
-    def num_subgraphs(self) -> int:
-        return self._inner.num_subgraphs
-
-    @property
-    def inputs(self) -> list[int]:
-        return self._inner.inputs
-
-    @property
-    def outputs(self) -> list[int]:
-        return self._inner.outputs
-
-    @property
-    def tensors(self) -> Sequence[Tensor]:
-        return self._inner.tensors
-
-    @property
-    def execution_plan(self) -> list[int]:
-        return self._inner.execution_plan
-
-    @property
-    def max_seconds(self) -> float | None:
-        return self._inner.max_seconds
-
-    def node(self, index: int) -> Node:
-        return self._inner.node(index)
-
-    def metadata(self, name: str) -> bytes | None:
-        return self._inner.metadata(name)
-
-    def charge(self, nbytes: int) -> None:
-        self._inner.charge(nbytes)
-
-    def report_unsupported(self, node: int, reason: str) -> None:
-        self._inner.report_unsupported(node, reason)
-
-    def subgraph_context(self, index: int) -> DelegateContext:
+    def subgraph_context(self, index: int) -> _Limited:
         return _Limited(self._inner.subgraph_context(index), self._only)
-
-    def mark_subgraph_as_delegation_skippable(self, index: int) -> None:
-        self._inner.mark_subgraph_as_delegation_skippable(index)
 
     def preview_delegate_partitioning(self, nodes: Collection[int]) -> list[NodeSubset]:
         return self._inner.preview_delegate_partitioning(self._allowed(nodes))
@@ -221,4 +166,4 @@ class _Limited(DelegateContext):
 
     def _allowed(self, nodes: Collection[int]) -> list[int]:
         kernels = {index for index in nodes if self._inner.node(index).delegate is not None}
-        return [index for index in nodes if index in kernels or (self.subgraph_index, index) in self._only]
+        return [index for index in nodes if index in kernels or (self._inner.subgraph_index, index) in self._only]

@@ -6,6 +6,7 @@ So each difference is that of one node or partition, not of all before it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,10 +15,20 @@ from oplet_tools.comparing.interpreters import InterpreterPair, kernels_of
 from oplet_tools.running.model_runner import ModelRunner
 from oplet_tools.tuning.node_comparison import Choose, NodeComparer, NodeDifference, Place, TensorRecorder
 
-__all__ = ["Lockstep", "run_in_lockstep"]
+__all__ = ["Lockstep", "Setting", "run_in_lockstep"]
 
 Array = NDArray[Any]
 Values = Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all runs of a comparison share."""
+
+    interpreters: InterpreterPair  #: Opens candidate (tested) and baseline (trusted).
+    feeds: Sequence[Values]  #: For each run, the inputs' values by name.
+    choose: Choose  #: Returns the tolerance for a dtype, given whether it is quantized.
+    signature: str | None  #: The key of the signature to run.
 
 
 class Lockstep:
@@ -28,32 +39,21 @@ class Lockstep:
         full: whether recording reached its memory limit, so that the last nodes of the model were not compared.
 
     Args:
-        interpreters: opens the baseline.
-        choose: returns the tolerance for a dtype, given whether it is quantized.
+        setting: opens the baseline, and judges.
         candidate: runs the candidate on inputs by name.
         recorder: the candidate's profiler, which records its tensors.
-        signature: the key of the signature to run.
         forced: whether each node of the baseline reads the candidate's values; otherwise differences accumulate.
     """
 
-    def __init__(
-        self,
-        interpreters: InterpreterPair,
-        choose: Choose,
-        candidate: ModelRunner,
-        recorder: TensorRecorder,
-        signature: str | None,
-        *,
-        forced: bool = True,
-    ) -> None:
+    def __init__(self, setting: Setting, candidate: ModelRunner, recorder: TensorRecorder, *, forced: bool = True) -> None:
         self.interpreter = candidate.interpreter
         self._tried = candidate
         self._recorder = recorder
-        self._follower = NodeComparer(choose, forced=forced)
+        self._follower = NodeComparer(setting.choose, forced=forced)
         self._forced = forced
-        baseline = interpreters.open_baseline(self._follower, self.interpreter)
+        baseline = setting.interpreters.open_baseline(self._follower, self.interpreter)
         self._follower.attach(baseline)
-        self._plain = ModelRunner(baseline, signature)
+        self._plain = ModelRunner(baseline, setting.signature)
         self.full = False
 
     def step(self, values: Values, run: int, *, judge: bool = True) -> dict[str, Array]:
@@ -96,30 +96,20 @@ class Lockstep:
 
 
 def run_in_lockstep(
-    interpreters: InterpreterPair,
-    feeds: Sequence[Values],
-    choose: Choose,
-    signature: str | None,
-    *,
-    alone: bool = False,
-    forced: bool = True,
-    only: Collection[Place] | None = None,
+    setting: Setting, *, alone: bool = False, forced: bool = True, only: Collection[Place] | None = None
 ) -> Lockstep:
     """Run candidate and baseline in lockstep: the baseline computes each node again from the candidate's recorded values.
 
     Args:
-        interpreters: opens candidate and baseline.
-        feeds: for each run, the inputs' values by name.
-        choose: returns the tolerance for a dtype, given whether it is quantized.
-        signature: the key of the signature to run.
+        setting: the interpreters, and what they run on.
         alone: whether each partition of a delegate has only one node.
         forced: whether each node of the baseline reads the candidate's values; otherwise differences accumulate.
         only: the nodes that delegates may claim, as pairs of subgraph and node; all if None.
     """
     recorder = TensorRecorder()
-    interpreter = interpreters.open_candidate(recorder, alone=alone, only=only)
+    interpreter = setting.interpreters.open_candidate(recorder, alone=alone, only=only)
     recorder.attach(interpreter)
-    lockstep = Lockstep(interpreters, choose, ModelRunner(interpreter, signature), recorder, signature, forced=forced)
-    for run, values in enumerate(feeds):
+    lockstep = Lockstep(setting, ModelRunner(interpreter, setting.signature), recorder, forced=forced)
+    for run, values in enumerate(setting.feeds):
         lockstep.step(values, run)
     return lockstep

@@ -18,21 +18,13 @@ _IDENTIFIER = b"TFL3"
 
 
 class FileParts(NamedTuple):
-    """The contents of a file that bundles models with other parts, such as those of LiteRT-LM.
+    """The contents of a file that bundles models with other parts, such as those of LiteRT-LM."""
 
-    Attributes:
-        file: its path.
-        kind: the format of the file, in words.
-        about: further facts on the file, by name.
-        parts: for each part its name, kind and number of bytes.
-        models: the models by name.
-    """
-
-    file: str
-    kind: str
-    about: dict[str, Any]
-    parts: list[tuple[str, str, int]]
-    models: dict[str, Model]
+    file: str  #: Its path.
+    kind: str  #: The format of the file, in words.
+    about: dict[str, Any]  #: Further facts on the file, by name.
+    parts: list[tuple[str, str, int]]  #: For each part its name, kind and number of bytes.
+    models: dict[str, Model]  #: The models by name.
 
     def described(self, plugins: PluginManager) -> dict[str, Any]:
         """Return the contents in plain dictionaries and lists, for JSON, with a description of each model (`inspect_model`)."""

@@ -18,34 +18,21 @@ __all__ = ["Diagnosis", "Examination", "examine"]
 
 
 class Diagnosis(NamedTuple):
-    """One operator of a model, in one version, and what provides its kernel.
+    """One operator of a model, in one version, and what provides its kernel."""
 
-    Attributes:
-        op: the operator's name.
-        version: the version of the op in the model.
-        custom: whether it is a custom op.
-        nodes: the number of nodes that use it.
-        provided: the versions that installed packages have kernels for, "" if none.
-        provider: the package whose kernel would run it, with its compiled library, its limits, and the packages that serve nodes
-            beyond them; or the package of the delegate that claims its nodes; "" if a node has no kernel.
-        first_runtime: the first LiteRT or TensorFlow Lite release that runs it, "" if not known.
-        fix: what to install, or why no kernel takes a node of it, as text; "" if all its nodes have kernels.
-        package: the package of this project to install, "" if a kernel is installed or no package is known.
-        composite: whether it is a composite; if it has no kernel, `provider` is that of STABLEHLO_COMPOSITE.
-        refused: whether a kernel that serves the op refuses a node of it, with the shapes that the file has.
-    """
-
-    op: str
-    version: int
-    custom: bool
-    nodes: int
-    provided: str
+    op: str  #: The operator's name.
+    version: int  #: The version of the op in the model.
+    custom: bool  #: Whether it is a custom op.
+    nodes: int  #: The number of nodes that use it.
+    provided: str  #: The versions that installed packages have kernels for, "" if none.
+    #: The package whose kernel would run it, with its compiled library, its limits, and the packages that serve nodes beyond
+    #: them; or the package of the delegate that claims its nodes; "" if a node has no kernel.
     provider: str
-    first_runtime: str
-    fix: str
-    composite: bool = False
-    package: str = ""
-    refused: bool = False
+    first_runtime: str  #: The first LiteRT or TensorFlow Lite release that runs it, "" if not known.
+    fix: str  #: What to install, or why no kernel takes a node of it, as text; "" if all its nodes have kernels.
+    composite: bool = False  #: Whether it is a composite; if it has no kernel, `provider` is that of STABLEHLO_COMPOSITE.
+    package: str = ""  #: The package of this project to install, "" if a kernel is installed or no package is known.
+    refused: bool = False  #: Whether a kernel that serves the op refuses a node of it, with the shapes that the file has.
 
     @property
     def is_served(self) -> bool:
@@ -58,15 +45,10 @@ class Diagnosis(NamedTuple):
 
 
 class Examination(NamedTuple):
-    """What `examine` finds.
+    """What `examine` finds."""
 
-    Attributes:
-        operators: the operators, in the order in which the model uses them.
-        error: why the model cannot be prepared, if no single operator is the cause; "" if it can be.
-    """
-
-    operators: list[Diagnosis]
-    error: str
+    operators: list[Diagnosis]  #: The operators, in the order in which the model uses them.
+    error: str  #: Why the model cannot be prepared, if no single operator is the cause; "" if it can be.
 
 
 def examine(path: str | os.PathLike[str] | Model, manager: PluginManager) -> Examination:
@@ -74,7 +56,6 @@ def examine(path: str | os.PathLike[str] | Model, manager: PluginManager) -> Exa
 
     Args:
         path: the model's file, or an open model.
-        manager: the plugins.
 
     Raises:
         ModelError: the file cannot be read.

@@ -19,33 +19,21 @@ _PASSED = Provenance(plugin="missing")
 
 
 class Verdict(NamedTuple):
-    """What provides the kernel of one node.
+    """What provides the kernel of one node."""
 
-    Attributes:
-        provider: the package with its version and library, or the delegate's package and name; "" if the node has no kernel.
-        provenance: where the kernel comes from (plugin, package, version); None if the node has no kernel.
-        library: the path of the compiled library that the kernel calls, "" if it calls none.
-        why: which packages or delegates did not take the node, with their reasons; "" if none.
-    """
-
-    provider: str
-    provenance: Provenance | None
-    library: str
-    why: str
+    provider: str  #: The package with its version and library, or the delegate's package and name; "" if the node has no kernel.
+    provenance: Provenance | None  #: Where the kernel comes from (plugin, package, version); None if the node has no kernel.
+    library: str  #: The path of the compiled library that the kernel calls, "" if it calls none.
+    why: str  #: Which packages or delegates did not take the node, with their reasons; "" if none.
 
 
 class Trial(NamedTuple):
-    """The result of preparing a model with the shapes in its file, without running it.
+    """The result of preparing a model with the shapes in its file, without running it."""
 
-    Attributes:
-        verdicts: what provides each node's kernel, by (subgraph, node); nodes that were not reached are missing.
-        refused: the error of a kernel that refused a node as invalid, by the node's op and version.
-        error: the error of preparing, if no single node is its cause; "" if there was none.
-    """
-
+    #: What provides each node's kernel, by (subgraph, node); nodes that were not reached are missing.
     verdicts: dict[tuple[int, int], Verdict]
-    refused: dict[tuple[str, int], str]
-    error: str = ""
+    refused: dict[tuple[str, int], str]  #: The error of a kernel that refused a node as invalid, by the node's op and version.
+    error: str = ""  #: The error of preparing, if no single node is its cause; "" if there was none.
 
 
 def try_model(model: Model, manager: PluginManager) -> Trial:
@@ -55,7 +43,6 @@ def try_model(model: Model, manager: PluginManager) -> Trial:
 
     Args:
         model: the model, read from a file or from bytes.
-        manager: the plugins.
     """
     if not model.data:
         return Trial({}, {})

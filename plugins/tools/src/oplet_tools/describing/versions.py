@@ -44,36 +44,23 @@ Rows = Mapping[tuple[str, int], str]
 
 
 class NodeVersion(NamedTuple):
-    """The version of one node.
-
-    Attributes:
-        subgraph: index of its subgraph.
-        node: its index there.
-        op: the operator's name, or the custom op's.
-        custom: whether it is a custom op.
-        version: the version in the file.
-        needed: the lowest version that supports the node; for a custom op the version in the file.
-        why: the reason for `needed`, "" for the operator's lowest version.
-        first_runtime: the first release that runs `version`; None if it is unknown.
-        needed_runtime: the first release that runs `needed`; None if it is unknown.
-    """
+    """The version of one node."""
 
     subgraph: int
-    node: int
-    op: str
-    custom: bool
-    version: int
-    needed: int
-    why: str
-    first_runtime: str | None
-    needed_runtime: str | None
+    node: int  #: Its index there.
+    op: str  #: The operator's name, or the custom op's.
+    custom: bool  #: Whether it is a custom op.
+    version: int  #: The version in the file.
+    needed: int  #: The lowest version that supports the node; for a custom op the version in the file.
+    why: str  #: The reason for `needed`, "" for the operator's lowest version.
+    first_runtime: str | None  #: The first release that runs `version`; None if it is unknown.
+    needed_runtime: str | None  #: The first release that runs `needed`; None if it is unknown.
 
 
 def node_versions(root: tables.Model, extra: Rows | None = None) -> list[NodeVersion]:
     """Return the version of every node of every subgraph.
 
     Args:
-        root: the model's tables.
         extra: the first runtime release of operators that are not built in, by name and version.
 
     Raises:

@@ -77,33 +77,20 @@ class ObjectDetectorOptions(Table):
 
 
 class AnchoredBoxes(NamedTuple):
-    """Boxes that were decoded.
+    """Boxes that were decoded."""
 
-    Attributes:
-        boxes: left, top, right and bottom of each.
-        classes: the class of its highest score.
-        scores: that score.
-    """
-
-    boxes: Array
-    classes: Array
-    scores: Array
+    boxes: Array  #: Left, top, right and bottom of each.
+    classes: Array  #: The class of its highest score.
+    scores: Array  #: That score.
 
 
 class Anchored(NamedTuple):
-    """How boxes are decoded.
+    """How boxes are decoded."""
 
-    Attributes:
-        anchors: centre y and x, height and width of each box's anchor, float32.
-        scales: by what the four numbers are divided, in that order.
-        exponential: whether sizes are logarithms.
-        sigmoid: whether scores are taken through the logistic function.
-    """
-
-    anchors: Array
-    scales: Array
-    exponential: bool
-    sigmoid: bool
+    anchors: Array  #: Centre y and x, height and width of each box's anchor, float32.
+    scales: Array  #: By what the four numbers are divided, in that order.
+    exponential: bool  #: Whether sizes are logarithms.
+    sigmoid: bool  #: Whether scores are taken through the logistic function.
 
     def decode(self, codes: Array, scores: Array) -> AnchoredBoxes:
         """Return the boxes of the outputs, in their order."""
@@ -140,7 +127,6 @@ def anchored_in(model: Model, subgraph: int, codes: tuple[int, ...], scores: tup
     """Return how a model's boxes are decoded; None if its metadata have no DETECTOR_METADATA.
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
         codes: the shape of the output of boxes.
         scores: the shape of the output of scores.

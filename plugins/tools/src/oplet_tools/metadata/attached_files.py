@@ -27,22 +27,16 @@ _STORED, _DEFLATED, _ENCRYPTED = 0, 8, 0x1 | 0x40
 
 
 class AttachedFile(NamedTuple):
-    """A file of the archive that is appended to a model.
-
-    Attributes:
-        name: its name.
-        bytes: its size, unpacked.
-    """
+    """A file of the archive that is appended to a model."""
 
     name: str
-    bytes: int
+    bytes: int  #: Its size, unpacked.
 
 
 def attached_file(model: Model, name: str) -> bytes | None:
     """Return the content of an attached file; None if no archive is attached or it has no such member.
 
     Args:
-        model: the model.
         name: the member's name.
 
     Raises:

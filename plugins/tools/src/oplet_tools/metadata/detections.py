@@ -37,51 +37,32 @@ _POSTPROCESS = "TFLite_Detection_PostProcess"
 
 
 class Detection(NamedTuple):
-    """An object that an object-detection model found.
+    """An object that an object-detection model found."""
 
-    Attributes:
-        label: the label of its class; "" if there is none.
-        number: the index of its class.
-        score: its score.
-        box: left, top, right and bottom, as fractions of the input's width and height; in `running.detecting.Objects`, in the unit that
-            these name.
-        points: corners of a rotated box, or keypoints: (x, y) each, or (x, y, visibility).
-    """
-
-    label: str
-    number: int
+    label: str  #: The label of its class; "" if there is none.
+    number: int  #: The index of its class.
     score: float
+    #: Left, top, right and bottom, as fractions of the input's width and height; in `running.detecting.Objects`, in the unit that
+    #: these name.
     box: tuple[float, float, float, float]
-    points: tuple[tuple[float, ...], ...] = ()
+    points: tuple[tuple[float, ...], ...] = ()  #: Corners of a rotated box, or keypoints: (x, y) each, or (x, y, visibility).
 
 
 class Detector(NamedTuple):
-    """The format of an object-detection model's outputs, by the model's metadata.
+    """The format of an object-detection model's outputs, by the model's metadata."""
 
-    Attributes:
-        boxes: tensor index of the output with the boxes.
-        classes: tensor index of the output with the objects' classes; -1 if the output `boxes` has everything.
-        scores: tensor index of the output with the scores; -1 if the output `boxes` has everything.
-        number: tensor index of the output with the number of objects; -1 if all boxes count.
-        order: the positions, in a box of the output, of the four numbers that `kind` names.
-        kind: the meaning of a box's four numbers, such as left, top, right, bottom.
-        in_pixels: whether boxes are in pixels of the input; otherwise in fractions of its size.
-        labels: labels of the classes, by index.
-        rules: calibration and threshold of the scores.
-        exported: the format of the only output of a model that ultralytics (YOLO) exported; None for other models.
-        anchored: how boxes are decoded from anchors and then selected; None where the model itself does so.
-    """
-
-    boxes: int
-    classes: int = -1
-    scores: int = -1
-    number: int = -1
-    order: tuple[int, ...] = (0, 1, 2, 3)
-    kind: BoundingBoxType = BoundingBoxType.BOUNDARIES
-    in_pixels: bool = False
-    labels: tuple[str, ...] = ()
-    rules: ScoreRules = ScoreRules()
+    boxes: int  #: Tensor index of the output with the boxes.
+    classes: int = -1  #: Tensor index of the output with the objects' classes; -1 if the output `boxes` has everything.
+    scores: int = -1  #: Tensor index of the output with the scores; -1 if the output `boxes` has everything.
+    number: int = -1  #: Tensor index of the output with the number of objects; -1 if all boxes count.
+    order: tuple[int, ...] = (0, 1, 2, 3)  #: The positions, in a box of the output, of the four numbers that `kind` names.
+    kind: BoundingBoxType = BoundingBoxType.BOUNDARIES  #: The meaning of a box's four numbers, such as left, top, right, bottom.
+    in_pixels: bool = False  #: Whether boxes are in pixels of the input; otherwise in fractions of its size.
+    labels: tuple[str, ...] = ()  #: Labels of the classes, by index.
+    rules: ScoreRules = ScoreRules()  #: Calibration and threshold of the scores.
+    #: The format of the only output of a model that ultralytics (YOLO) exported; None for other models.
     exported: Exported | None = None
+    #: How boxes are decoded from anchors and then selected; None where the model itself does so.
     anchored: Anchored | None = None
 
     def read(
@@ -142,7 +123,6 @@ def detector_of(
     """Return the format of an object-detection model's outputs, and report it; None for other models, and for damaged metadata (reported).
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
         outputs: name and shape of each output, by tensor index.
         channels_first: whether the input is NCHW; otherwise NHWC.

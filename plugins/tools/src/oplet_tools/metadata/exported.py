@@ -24,36 +24,22 @@ _MOST_TAKEN, _MOST_BOXES = 30_000, 300
 
 
 class Found(NamedTuple):
-    """An object that a YOLO model found; coordinates are fractions of the input's width and height.
+    """An object that a YOLO model found; coordinates are fractions of the input's width and height."""
 
-    Attributes:
-        number: the index of its class.
-        score: its score.
-        box: left, top, right and bottom.
-        points: corners of a rotated box, or keypoints: (x, y) each, or (x, y, visibility).
-    """
-
-    number: int
+    number: int  #: The index of its class.
     score: float
-    box: tuple[float, float, float, float]
-    points: tuple[tuple[float, ...], ...]
+    box: tuple[float, float, float, float]  #: Left, top, right and bottom.
+    points: tuple[tuple[float, ...], ...]  #: Corners of a rotated box, or keypoints: (x, y) each, or (x, y, visibility).
 
 
 class Exported(NamedTuple):
-    """The format of the output of a model that ultralytics (YOLO) exported.
+    """The format of the output of a model that ultralytics (YOLO) exported."""
 
-    Attributes:
-        classes: the number of classes.
-        selected: whether the model itself does non-maximum suppression; otherwise `read` does.
-        in_pixels: whether coordinates are pixels of the input; otherwise fractions of its size.
-        turned: whether boxes are rotated; the last number is the angle in radians.
-        keypoints: the number of keypoints, and of values for each (2, or 3 with visibility); (0, 0) for none.
-    """
-
-    classes: int
-    selected: bool
-    in_pixels: bool
-    turned: bool = False
+    classes: int  #: The number of classes.
+    selected: bool  #: Whether the model itself does non-maximum suppression; otherwise `read` does.
+    in_pixels: bool  #: Whether coordinates are pixels of the input; otherwise fractions of its size.
+    turned: bool = False  #: Whether boxes are rotated; the last number is the angle in radians.
+    #: The number of keypoints, and of values for each (2, or 3 with visibility); (0, 0) for none.
     keypoints: tuple[int, int] = (0, 0)
 
     def read(self, output: Array, size: tuple[int, int], shown: tuple[float, float] | None = None) -> list[Found]:

@@ -16,17 +16,11 @@ __all__ = ["AttachedLabels", "labels_of", "lines_of"]
 
 
 class AttachedLabels(NamedTuple):
-    """Labels from a file that is attached to the model.
+    """Labels from a file that is attached to the model."""
 
-    Attributes:
-        file: the name of the attached file.
-        labels: the labels, one for each index along the last axis, or one for each value.
-        missing: why the labels are not in the requested language; "" if they are.
-    """
-
-    file: str
-    labels: tuple[str, ...]
-    missing: str = ""
+    file: str  #: The name of the attached file.
+    labels: tuple[str, ...]  #: The labels, one for each index along the last axis, or one for each value.
+    missing: str = ""  #: Why the labels are not in the requested language; "" if they are.
 
 
 def labels_of(model: Model, subgraph: int, position: int, *, locale: str = "", values: bool = False) -> AttachedLabels | None:
@@ -36,7 +30,6 @@ def labels_of(model: Model, subgraph: int, position: int, *, locale: str = "", v
     the class names in its metadata.
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
         position: the output's position among the subgraph's outputs.
         locale: the language, such as "de" or "en-US"; "" for the first file.

@@ -25,15 +25,10 @@ class Reporter(Protocol):
 
 
 class OutputRules(NamedTuple):
-    """Labels, calibration and threshold of an output's scores, by the model's metadata.
+    """Labels, calibration and threshold of an output's scores, by the model's metadata."""
 
-    Attributes:
-        labels: the label of each score, by index; empty for none.
-        scores: calibration and threshold of the scores.
-    """
-
-    labels: tuple[str, ...] = ()
-    scores: ScoreRules = ScoreRules()
+    labels: tuple[str, ...] = ()  #: The label of each score, by index; empty for none.
+    scores: ScoreRules = ScoreRules()  #: Calibration and threshold of the scores.
 
 
 def output_rules(
@@ -53,7 +48,6 @@ def output_rules(
     whose rules `detector_of` reads.
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
         tensor: the tensor's index.
         name: the output's name in messages.

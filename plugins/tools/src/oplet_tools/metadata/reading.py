@@ -32,17 +32,12 @@ __all__ = ["Metadata", "associated_files", "read_metadata"]
 
 @dataclass(frozen=True)
 class Metadata:
-    """The metadata in a model's file.
+    """The metadata in a model's file."""
 
-    Attributes:
-        model: the open model.
-        tables: its TFLITE_METADATA; None if it has none. Tables may be changed, and written with `write_metadata`.
-        files: the files that are attached (in a zip archive at the end of the model's file).
-    """
-
-    model: Model
+    model: Model  #: The open model.
+    #: Its TFLITE_METADATA; None if it has none. Tables may be changed, and written with `write_metadata`.
     tables: ModelMetadata | None
-    files: tuple[AttachedFile, ...]
+    files: tuple[AttachedFile, ...]  #: The files that are attached (in a zip archive at the end of the model's file).
 
     @cached_property
     def ultralytics(self) -> Ultralytics | None:

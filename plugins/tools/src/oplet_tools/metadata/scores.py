@@ -31,18 +31,12 @@ _LEAST = float(np.float32(1e-16))
 
 
 class Calibration(NamedTuple):
-    """Calibration of classification scores: a sigmoid with parameters of its own for each class.
+    """Calibration of classification scores: a sigmoid with parameters of its own for each class."""
 
-    Attributes:
-        file: the attached file with the parameters.
-        transformation: the function that is applied to a score first, such as the logarithm.
-        default: the result for scores without parameters, or below the minimum of theirs.
-        parameters: scale, slope, offset and minimum for each class, float64 of shape [classes, 4]; NaN for a class without any.
-    """
-
-    file: str
-    transformation: ScoreTransformationType
-    default: float
+    file: str  #: The attached file with the parameters.
+    transformation: ScoreTransformationType  #: The function that is applied to a score first, such as the logarithm.
+    default: float  #: The result for scores without parameters, or below the minimum of theirs.
+    #: Scale, slope, offset and minimum for each class, float64 of shape [classes, 4]; NaN for a class without any.
     parameters: NDArray[np.float64]
 
     def apply(self, scores: NDArray[Any], indices: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
@@ -69,15 +63,10 @@ class Calibration(NamedTuple):
 
 
 class ScoreRules(NamedTuple):
-    """Calibration and threshold of an output's scores, by the model's metadata.
+    """Calibration and threshold of an output's scores, by the model's metadata."""
 
-    Attributes:
-        calibration: the calibration, from an attached file; None for scores as they are.
-        threshold: the score below which results are left out; None for none.
-    """
-
-    calibration: Calibration | None = None
-    threshold: float | None = None
+    calibration: Calibration | None = None  #: The calibration, from an attached file; None for scores as they are.
+    threshold: float | None = None  #: The score below which results are left out; None for none.
 
     def kept(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which scores are not below the threshold; both are taken as float32, as in MediaPipe, so that an equal score stays."""
@@ -96,7 +85,6 @@ def score_rules_of(model: Model, subgraph: int, position: int) -> ScoreRules:
     """Return the calibration and threshold that the model's metadata have for the scores of an output.
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
         position: the output's position among the subgraph's outputs.
 

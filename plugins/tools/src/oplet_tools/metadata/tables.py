@@ -288,7 +288,6 @@ def tensor_metadata(model: Model, subgraph: int, position: int, *, output: bool 
     """Return the metadata of an input or output; None if there are none.
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
         position: the tensor's position among the subgraph's inputs or outputs.
         output: whether it is an output.

@@ -19,21 +19,13 @@ _MOST_BYTES = 1 << 20
 
 
 class Ultralytics(NamedTuple):
-    """The metadata that ultralytics (YOLO) attaches to models that it exports.
+    """The metadata that ultralytics (YOLO) attaches to models that it exports."""
 
-    Attributes:
-        file: the name of the attached file.
-        task: "detect", "classify", "segment", "pose" or "obb"; "" if not given.
-        names: the names of the classes, by index.
-        size: height and width of the pictures that the model was exported for; None if not given.
-        content: all entries of the file.
-    """
-
-    file: str
-    task: str
-    names: tuple[str, ...]
-    size: tuple[int, int] | None
-    content: Mapping[str, Any]
+    file: str  #: The name of the attached file.
+    task: str  #: "detect", "classify", "segment", "pose" or "obb"; "" if not given.
+    names: tuple[str, ...]  #: The names of the classes, by index.
+    size: tuple[int, int] | None  #: Height and width of the pictures that the model was exported for; None if not given.
+    content: Mapping[str, Any]  #: All entries of the file.
 
 
 def ultralytics_of(model: Model) -> Ultralytics | None:

@@ -25,18 +25,12 @@ class LayoutError(OpletError, RuntimeError):
 
 
 class Layout(NamedTuple):
-    """Coordinates of a graph's boxes and edges, in the unit of the boxes' sizes.
+    """Coordinates of a graph's boxes and edges, in the unit of the boxes' sizes."""
 
-    Attributes:
-        width: width of the drawing.
-        height: height of the drawing.
-        boxes: (x, y) of the centre of each box.
-        edges: points (x, y) of each edge, from the lower side of one box to the upper side of the other.
-    """
-
-    width: float
-    height: float
-    boxes: list[Point]
+    width: float  #: Width of the drawing.
+    height: float  #: Height of the drawing.
+    boxes: list[Point]  #: (x, y) of the centre of each box.
+    #: Points (x, y) of each edge, from the lower side of one box to the upper side of the other.
     edges: dict[tuple[int, int], list[Point]]
 
 

@@ -32,132 +32,79 @@ __all__ = [
 
 @dataclass(frozen=True)
 class GraphTensor:
-    """A tensor of a subgraph.
-
-    Attributes:
-        index: the tensor's index.
-        name: the tensor's name.
-        type: the type's name.
-        shape: the shape, as far as it is known before the model runs.
-        bytes: the size of its values in bytes; None if unknown: strings, resources, shapes that depend on data.
-        constant: whether its value is known before the model runs.
-    """
+    """A tensor of a subgraph."""
 
     index: int
     name: str
     type: str
-    shape: tuple[int, ...]
-    bytes: int | None
-    constant: bool
+    shape: tuple[int, ...]  #: The shape, as far as it is known before the model runs.
+    bytes: int | None  #: The size of its values in bytes; None if unknown: strings, resources, shapes that depend on data.
+    constant: bool  #: Whether its value is known before the model runs.
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Tensors that cross a partition's boundary in one direction.
+    """Tensors that cross a partition's boundary in one direction."""
 
-    Attributes:
-        tensors: indices of the tensors.
-        bytes: the sum of their known sizes in bytes.
-        unknown: the number of tensors of unknown size, which `bytes` leaves out.
-    """
-
-    tensors: list[int]
-    bytes: int
-    unknown: int
+    tensors: list[int]  #: Indices of the tensors.
+    bytes: int  #: The sum of their known sizes in bytes.
+    unknown: int  #: The number of tensors of unknown size, which `bytes` leaves out.
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition: the nodes that one delegate kernel replaces.
+    """A partition: the nodes that one delegate kernel replaces."""
 
-    Attributes:
-        index: its number among the model's partitions.
-        delegate: the delegate's name.
-        kernel: the index of the delegate kernel's node.
-        nodes: indices of the nodes, in the order in which to run them.
-        inputs: tensors from outside that its nodes read, without constants.
-        outputs: tensors of its nodes that other nodes, or the caller, read.
-        constants: constants that its nodes read.
-        remark: the delegate's remark on how the partition runs, such as the device; "" without one.
-    """
-
-    index: int
+    index: int  #: Its number among the model's partitions.
     delegate: str
-    kernel: int
-    nodes: list[int]
-    inputs: Traffic
-    outputs: Traffic
-    constants: Traffic
-    remark: str = ""
+    kernel: int  #: The index of the delegate kernel's node.
+    nodes: list[int]  #: Indices of the nodes, in the order in which to run them.
+    inputs: Traffic  #: Tensors from outside that its nodes read, without constants.
+    outputs: Traffic  #: Tensors of its nodes that other nodes, or the caller, read.
+    constants: Traffic  #: Constants that its nodes read.
+    remark: str = ""  #: The delegate's remark on how the partition runs, such as the device; "" without one.
 
 
 @dataclass(frozen=True)
 class NodeAssignment:
-    """A node of the model, and the partition that it is assigned to.
-
-    Attributes:
-        index: the node's index.
-        op: the operator's name.
-        version: the version of the op in the model.
-        inputs: indices of its inputs, -1 for one that is left out.
-        outputs: indices of its outputs.
-        partition: the number of its partition; None if no delegate claims it.
-        why: the reason why each delegate does not claim it, by the delegate's name; "" if the delegate gives none.
-    """
+    """A node of the model, and the partition that it is assigned to."""
 
     index: int
-    op: str
-    version: int
-    inputs: list[int]
-    outputs: list[int]
-    partition: int | None
-    why: dict[str, str]
+    op: str  #: The operator's name.
+    version: int  #: The version of the op in the model.
+    inputs: list[int]  #: Indices of its inputs, -1 for one that is left out.
+    outputs: list[int]  #: Indices of its outputs.
+    partition: int | None  #: The number of its partition; None if no delegate claims it.
+    why: dict[str, str]  #: The reason why each delegate does not claim it, by the delegate's name; "" if the delegate gives none.
 
 
 @dataclass(frozen=True)
 class SubgraphPartitioning:
-    """The partitioning of one subgraph.
-
-    Attributes:
-        index: the subgraph's index.
-        name: the subgraph's name.
-        inputs: indices of its input tensors.
-        outputs: indices of its output tensors.
-        tensors: the tensors that nodes or callers use, by index.
-        nodes: the model's nodes, in the order in which they run without delegates.
-        plan: the execution plan with delegates: indices of unclaimed nodes and of delegate kernels.
-        partitions: the partitions, in the order in which they run.
-        errors: for each delegate that failed on this subgraph and is not applied to it, the error, by the delegate's name.
-        skipped: why delegates are not applied to this subgraph; "" if they are.
-    """
+    """The partitioning of one subgraph."""
 
     index: int
     name: str
-    inputs: list[int]
-    outputs: list[int]
-    tensors: dict[int, GraphTensor]
-    nodes: list[NodeAssignment]
-    plan: list[int]
-    partitions: list[Partition]
+    inputs: list[int]  #: Indices of its input tensors.
+    outputs: list[int]  #: Indices of its output tensors.
+    tensors: dict[int, GraphTensor]  #: The tensors that nodes or callers use, by index.
+    nodes: list[NodeAssignment]  #: The model's nodes, in the order in which they run without delegates.
+    plan: list[int]  #: The execution plan with delegates: indices of unclaimed nodes and of delegate kernels.
+    partitions: list[Partition]  #: The partitions, in the order in which they run.
+    #: For each delegate that failed on this subgraph and is not applied to it, the error, by the delegate's name.
     errors: dict[str, str]
-    skipped: str
+    skipped: str  #: Why delegates are not applied to this subgraph; "" if they are.
 
 
 @dataclass(frozen=True)
 class Partitioning:
-    """The partitioning of a model.
+    """The partitioning of a model."""
 
-    Attributes:
-        file: the model's name.
-        delegates: the delegates' names, in the order in which they are applied; "NAME (2)" for a second one of that name.
-        error: the error of a delegate that failed or does not support the model; "" without one. Later delegates are not applied.
-        subgraphs: all subgraphs.
-    """
-
-    file: str
+    file: str  #: The model's name.
+    #: The delegates' names, in the order in which they are applied; "NAME (2)" for a second one of that name.
     delegates: list[str]
+    #: The error of a delegate that failed or does not support the model; "" without one. Later delegates are not applied.
     error: str
-    subgraphs: list[SubgraphPartitioning] = field(default_factory=list)
+    subgraphs: list[SubgraphPartitioning] = field(default_factory=list)  #: All subgraphs.
 
     @property
     def partitions(self) -> list[Partition]:

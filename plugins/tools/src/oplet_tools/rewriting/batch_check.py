@@ -5,6 +5,7 @@ compared.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -77,23 +78,15 @@ class EntryPoint:
         return [np.asarray(interpreter.get_tensor(index)) for index in self.outputs]
 
 
+@dataclass(eq=False)
 class Recording:
-    """Recorded runs of an entry point (a subgraph that callers run) at the old batch size.
+    """Recorded runs of an entry point (a subgraph that callers run) at the old batch size."""
 
-    Attributes:
-        entry: the entry point.
-        size: the old batch size.
-        runs: the inputs of each run, by tensor index.
-        outputs: the outputs of each run.
-        complete: whether the runs succeeded; if not, `outputs` is empty and nothing can be compared.
-    """
-
-    def __init__(self, entry: EntryPoint, size: int, runs: list[Values], outputs: list[list[Array]], complete: bool) -> None:
-        self.entry = entry
-        self.size = size
-        self.runs = runs
-        self.outputs = outputs
-        self.complete = complete
+    entry: EntryPoint
+    size: int  #: The old batch size.
+    runs: list[Values]  #: The inputs of each run, by tensor index.
+    outputs: list[list[Array]]  #: The outputs of each run.
+    complete: bool  #: Whether the runs succeeded; if not, `outputs` is empty and nothing can be compared.
 
     def values(self, batch: int) -> Values:
         """Return inputs of `batch` examples: those of all runs one after the other, repeated as often as needed."""

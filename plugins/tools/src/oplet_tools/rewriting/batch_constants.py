@@ -7,6 +7,7 @@ A rule gets one node whose inputs have their new shapes already. It returns a te
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -40,24 +41,20 @@ def changed_axes(before: Sequence[int], after: Sequence[int]) -> list[int] | Non
     return [axis for axis, (old, new) in enumerate(zip(before, after)) if old != new]
 
 
+@dataclass(eq=False)
 class Graph:
-    """A subgraph with its tensors' shapes at the old and at the new batch size.
+    """A subgraph with its tensors' shapes at the old and at the new batch size."""
 
-    Attributes:
-        old: the old batch size.
-        new: the new batch size, or the one that a free size is tested with.
-        free: whether the batch size is to be left free, so that no constant may hold it.
-    """
+    model: Model
+    index: int
+    before: Shapes
+    after: Shapes
+    old: int  #: The old batch size.
+    new: int  #: The new batch size, or the one that a free size is tested with.
+    free: bool  #: Whether the batch size is to be left free, so that no constant may hold it.
 
-    def __init__(self, model: Model, index: int, before: Shapes, after: Shapes, old: int, new: int, free: bool) -> None:
-        self.model = model
-        self.index = index
-        self.table = (model.root.subgraphs or [])[index]
-        self.before = before
-        self.after = after
-        self.old = old
-        self.new = new
-        self.free = free
+    def __post_init__(self) -> None:
+        self.table = (self.model.root.subgraphs or [])[self.index]
 
     def batch_axis(self, tensor: int) -> int | None:
         """Return the only dimension of a tensor that changed with the batch size; None if there is none or several."""

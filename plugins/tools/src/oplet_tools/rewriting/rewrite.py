@@ -29,32 +29,25 @@ __all__ = ["RewriteReport", "rewrite", "rewrite_file", "with_entries"]
 
 @dataclass
 class RewriteReport:
-    """Report of the changes that `rewrite` made.
+    """Report of the changes that `rewrite` made."""
 
-    Attributes:
-        versions: each operator that got another version: `op`, `before`, `after`, `nodes`.
-        minimum_runtime: the release that the model needs, `before` and `after`, None where it is not known.
-        noted_runtime: the release in the file's metadata, `before` and `after`.
-        stripped: the number of removed items by kind; kinds without any are left out.
-        batch: the new batch size, -1 if it is left free; None if it did not change.
-        batch_changes: descriptions of constants and tensors that were changed for the batch size, one for each node.
-        batch_checked: whether runs of the old and the new model on the same values were compared.
-        unreferenced: the number of unreferenced bytes at the end of the file; 0 if `rewrite` made the report.
-        unreferenced_kept: whether these bytes were written too.
-        metadata: names of the entries that were added, replaced or removed, with what was done.
-        bytes: the size of the file, `before` and `after`; empty if `rewrite` made the report.
-    """
-
+    #: Each operator that got another version: `op`, `before`, `after`, `nodes`.
     versions: list[dict[str, Any]] = field(default_factory=list)
+    #: The release that the model needs, `before` and `after`, None where it is not known.
     minimum_runtime: dict[str, str | None] = field(default_factory=dict)
+    #: The release in the file's metadata, `before` and `after`.
     noted_runtime: dict[str, str | None] = field(default_factory=dict)
+    #: The number of removed items by kind; kinds without any are left out.
     stripped: dict[str, int] = field(default_factory=dict)
-    batch: int | None = None
+    batch: int | None = None  #: The new batch size, -1 if it is left free; None if it did not change.
+    #: Descriptions of constants and tensors that were changed for the batch size, one for each node.
     batch_changes: list[str] = field(default_factory=list)
-    batch_checked: bool = False
-    unreferenced: int = 0
-    unreferenced_kept: bool = False
+    batch_checked: bool = False  #: Whether runs of the old and the new model on the same values were compared.
+    unreferenced: int = 0  #: The number of unreferenced bytes at the end of the file; 0 if `rewrite` made the report.
+    unreferenced_kept: bool = False  #: Whether these bytes were written too.
+    #: Names of the entries that were added, replaced or removed, with what was done.
     metadata: dict[str, str] = field(default_factory=dict)
+    #: The size of the file, `before` and `after`; empty if `rewrite` made the report.
     bytes: dict[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:

@@ -18,17 +18,11 @@ Array = NDArray[Any]
 
 
 class Objects(NamedTuple):
-    """The objects that a run of an object-detection model found.
+    """The objects that a run of an object-detection model found."""
 
-    Attributes:
-        unit: "pixels" if boxes are in pixels of the picture, "parts" if in fractions of the input's width and height.
-        found: the objects, the highest score first.
-        points: the meaning of the objects' points: "corners" of rotated boxes, "keypoints", or "" for none.
-    """
-
-    unit: str
-    found: list[Detection]
-    points: str = ""
+    unit: str  #: "pixels" if boxes are in pixels of the picture, "parts" if in fractions of the input's width and height.
+    found: list[Detection]  #: The objects, the highest score first.
+    points: str = ""  #: The meaning of the objects' points: "corners" of rotated boxes, "keypoints", or "" for none.
 
     def as_dict(self) -> dict[str, Any]:
         """Return the objects as a dictionary, for JSON."""
@@ -40,15 +34,10 @@ class Objects(NamedTuple):
 
 
 class PictureInput(NamedTuple):
-    """The input of a model that takes a picture.
-
-    Attributes:
-        name: its name.
-        channels_first: whether its layout is NCHW; otherwise NHWC.
-    """
+    """The input of a model that takes a picture."""
 
     name: str
-    channels_first: bool
+    channels_first: bool  #: Whether its layout is NCHW; otherwise NHWC.
 
 
 def picture_input(inputs: Mapping[str, Mapping[str, Any]]) -> PictureInput | None:
@@ -72,7 +61,6 @@ def detector_in(
     """Return the format of the outputs of an object-detection model that takes a picture; None for other models.
 
     Args:
-        model: the model.
         subgraph: the index of the subgraph that runs.
         inputs: details of the inputs, by name.
         outputs: details of the outputs, by name.

@@ -42,17 +42,11 @@ _STORED, _DEFLATE, _ENCRYPTED = 0, 8, 0x1 | 0x40
 
 @dataclass(frozen=True)
 class Header:
-    """The header of an array in an .npy or .npz file.
+    """The header of an array in an .npy or .npz file."""
 
-    Attributes:
-        dtype: the dtype of the elements; never objects.
-        shape: the shape.
-        fortran_order: whether the first index varies fastest.
-    """
-
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Any]  #: The dtype of the elements; never objects.
     shape: tuple[int, ...]
-    fortran_order: bool
+    fortran_order: bool  #: Whether the first index varies fastest.
 
     @property
     def nbytes(self) -> int:

@@ -29,17 +29,11 @@ _SUFFIXES = (".npz", ".npy", ".json")
 
 @dataclass(frozen=True)
 class Score:
-    """One of the highest values of an output.
+    """One of the highest values of an output."""
 
-    Attributes:
-        index: its index in the output.
-        label: its label, "" if there is none.
-        value: the value; of a quantized output the real value, or the integer if integers were asked for (`raw`).
-    """
-
-    index: int
-    label: str
-    value: float
+    index: int  #: Its index in the output.
+    label: str  #: Its label, "" if there is none.
+    value: float  #: The value; of a quantized output the real value, or the integer if integers were asked for (`raw`).
 
 
 def top_scores(

@@ -44,19 +44,12 @@ _AS_USUAL = Preprocessing()
 
 
 class _Layout(NamedTuple):
-    """The picture format that an input takes.
+    """The picture format that an input takes."""
 
-    Attributes:
-        height: in pixels, -1 for any.
-        width: in pixels, -1 for any.
-        channels: 1 for greyscale, 3 for RGB, 4 for RGBA.
-        channels_first: whether the channels come before the rows.
-    """
-
-    height: int
-    width: int
-    channels: int
-    channels_first: bool
+    height: int  #: In pixels, -1 for any.
+    width: int  #: In pixels, -1 for any.
+    channels: int  #: 1 for greyscale, 3 for RGB, 4 for RGBA.
+    channels_first: bool  #: Whether the channels come before the rows.
 
 
 def load_picture(

@@ -26,23 +26,14 @@ __all__ = ["RunResult", "Value", "run_model"]
 
 @dataclass(frozen=True)
 class Value:
-    """An input's or output's value.
+    """An input's or output's value."""
 
-    Attributes:
-        name: its name in the signature, or the tensor's name.
-        array: the value as the tensor holds it.
-        details: its dictionary of `Interpreter.get_input_details` or `get_output_details`.
-        source: the file that it came from, "random", or "" for outputs.
-        raw: whether to show a quantized tensor's integers, not real values.
-        notices: notices of what was done to an input.
-    """
-
-    name: str
-    array: NDArray[Any]
-    details: Details
-    source: str = ""
-    raw: bool = False
-    notices: tuple[Notice, ...] = ()
+    name: str  #: Its name in the signature, or the tensor's name.
+    array: NDArray[Any]  #: The value as the tensor holds it.
+    details: Details  #: Its dictionary of `Interpreter.get_input_details` or `get_output_details`.
+    source: str = ""  #: The file that it came from, "random", or "" for outputs.
+    raw: bool = False  #: Whether to show a quantized tensor's integers, not real values.
+    notices: tuple[Notice, ...] = ()  #: Notices of what was done to an input.
 
     @property
     def displayed(self) -> NDArray[Any]:
@@ -56,27 +47,17 @@ class Value:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run.
+    """The result of a run."""
 
-    Attributes:
-        signature: the key of the signature that was run, "" for the first subgraph.
-        inputs: the inputs, in order.
-        outputs: the outputs, in order.
-        providers: the number of nodes that each package or delegate ran, by its name and version, separated by a space.
-        choice: the choice of "auto" and its reason, in words; "" without it.
-        raw: whether values of quantized tensors are integers, not real values.
-        model: the model.
-        subgraph: the index of the subgraph that was run.
-    """
-
-    signature: str
-    inputs: list[Value]
-    outputs: list[Value]
+    signature: str  #: The key of the signature that was run, "" for the first subgraph.
+    inputs: list[Value]  #: The inputs, in order.
+    outputs: list[Value]  #: The outputs, in order.
+    #: The number of nodes that each package or delegate ran, by its name and version, separated by a space.
     providers: dict[str, int]
-    choice: str = ""
-    raw: bool = False
+    choice: str = ""  #: The choice of "auto" and its reason, in words; "" without it.
+    raw: bool = False  #: Whether values of quantized tensors are integers, not real values.
     model: Model | None = None
-    subgraph: int = 0
+    subgraph: int = 0  #: The index of the subgraph that was run.
 
 
 def run_model(

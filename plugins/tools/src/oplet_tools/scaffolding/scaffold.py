@@ -32,21 +32,13 @@ class ScaffoldError(OpletError, ValueError):
 
 
 class Names(NamedTuple):
-    """Names of a package and its parts.
+    """Names of a package and its parts."""
 
-    Attributes:
-        distribution: the pip package's name, which is also its folder's.
-        module: the Python package's name.
-        plugin: the entry point's name.
-        class_name: the name of a delegate's class.
-        test: the test module's name.
-    """
-
-    distribution: str
-    module: str
-    plugin: str
-    class_name: str
-    test: str
+    distribution: str  #: The pip package's name, which is also its folder's.
+    module: str  #: The Python package's name.
+    plugin: str  #: The entry point's name.
+    class_name: str  #: The name of a delegate's class.
+    test: str  #: The test module's name.
 
     @classmethod
     def of(cls, name: str, kind: str, package: str | None = None) -> Names:

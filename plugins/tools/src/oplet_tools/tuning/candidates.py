@@ -18,16 +18,11 @@ __all__ = ["Candidate", "builtin_operators", "delegate_names", "kernel_sets"]
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way of running a model: a set of kernels, and delegates applied before them.
+    """One way of running a model: a set of kernels, and delegates applied before them."""
 
-    Attributes:
-        kernels: the plugin whose kernels replace the built-in ones where it has them, "" for the built-in kernels alone.
-        prefer: the plugins to take where several have kernels for an op, the most preferred first.
-        delegates: names of the delegates to apply, in order; "distribution:name" where two packages bring the same name.
-    """
-
-    kernels: str = ""
-    prefer: tuple[str, ...] = ()
+    kernels: str = ""  #: The plugin whose kernels replace the built-in ones where it has them, "" for the built-in kernels alone.
+    prefer: tuple[str, ...] = ()  #: The plugins to take where several have kernels for an op, the most preferred first.
+    #: Names of the delegates to apply, in order; "distribution:name" where two packages bring the same name.
     delegates: tuple[str, ...] = ()
 
     def __str__(self) -> str:

@@ -36,21 +36,13 @@ logger = logger_of("oplet.tuning")
 
 @dataclass(frozen=True)
 class Choice:
-    """The candidate that was chosen, and the trials that it was chosen from.
+    """The candidate that was chosen, and the trials that it was chosen from."""
 
-    Attributes:
-        candidate: the fastest candidate within the tolerance; the built-in kernels alone if nothing could be measured.
-        trials: the result of each candidate, in the order in which they were measured.
-        remembered: whether it was read from the cache, in place of being measured now.
-        path: the cache file that holds it, "" if none does.
-        in_process: the reason why candidates were measured in this process; "" if they were in a child process.
-    """
-
-    candidate: Candidate
-    trials: tuple[Trial, ...]
-    remembered: bool = False
-    path: str = ""
-    in_process: str = ""
+    candidate: Candidate  #: The fastest candidate within the tolerance; the built-in kernels alone if nothing could be measured.
+    trials: tuple[Trial, ...]  #: The result of each candidate, in the order in which they were measured.
+    remembered: bool = False  #: Whether it was read from the cache, in place of being measured now.
+    path: str = ""  #: The cache file that holds it, "" if none does.
+    in_process: str = ""  #: The reason why candidates were measured in this process; "" if they were in a child process.
 
     def __str__(self) -> str:
         """Summarize the chosen candidate, the times and what crashed in a few words, for logs and reports."""
@@ -79,7 +71,6 @@ def choose_for_interpreter(
 
     Args:
         text: "auto", or with options: "auto:max_error=0.001,max_seconds=5".
-        model: the model.
         manager: the installed plugins.
         interpreter: makes an interpreter of the model; takes `experimental_delegates` and `prefer`.
         prefer: the plugins that the user prefers; they go before those of the choice.
@@ -142,7 +133,6 @@ def choose(
     """Return the chosen candidate for a model: from the cache, or else measured and stored.
 
     Args:
-        model: the model.
         manager: the installed plugins.
         open: makes an interpreter of the model, given preferred plugins and delegates.
         version: oplet's version; a choice that another version stored does not count.

@@ -25,60 +25,37 @@ _CERTAIN = 4.0
 
 @dataclass(frozen=True)
 class Worst:
-    """The value with the largest error relative to the error that is allowed for it.
+    """The value with the largest error relative to the error that is allowed for it."""
 
-    Attributes:
-        index: its position in the tensor.
-        got: the compared value; for quantized tensors the stored integer.
-        wanted: the value that was expected.
-        units: its error: steps for integers; for real numbers a fraction of the tensor's largest magnitude (`scale_of`).
-        run: the number of the run that it is from.
-    """
-
-    index: tuple[int, ...]
-    got: Any
-    wanted: Any
-    units: float
-    run: int = 0
+    index: tuple[int, ...]  #: Its position in the tensor.
+    got: Any  #: The compared value; for quantized tensors the stored integer.
+    wanted: Any  #: The value that was expected.
+    units: float  #: Its error: steps for integers; for real numbers a fraction of the tensor's largest magnitude (`scale_of`).
+    run: int = 0  #: The number of the run that it is from.
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference between a tensor's values and the expected ones, of one run or of several.
+    """The difference between a tensor's values and the expected ones, of one run or of several."""
 
-    Attributes:
-        passed: whether it is within the tolerance.
-        why: the reason of a failure that is not one value's error: a shape or type that differs, a gain; else "".
-        values: the number of values that were compared.
-        differing: the number of values that are not equal.
-        max_abs: the largest absolute error, for integers in steps; NaN and infinities are left out, as in the other errors.
-        mean_abs: the mean absolute error.
-        max_part: the largest error as a fraction of the tensor's largest magnitude, `scale`.
-        allowed: the largest error that passes, in the unit of `worst.units`; None where it differs from value to value.
-        scale: the largest magnitude of the expected values (`scale_of`), not a quantization scale; over all runs.
-        nonfinite: the number of values that are NaN or infinite on either side.
-        nonfinite_differing: the number of non-finite values that differ from the other side; each of them fails.
-        worst: the value with the largest error, None if all are equal.
-        sums: the sums of wanted * wanted, wanted * error and error * error, from which the gain follows.
-        tolerance: the name of the tolerance.
-        steps: whether errors are counted in integer steps.
-    """
-
-    passed: bool = True
-    why: str = ""
-    values: int = 0
-    differing: int = 0
+    passed: bool = True  #: Whether it is within the tolerance.
+    why: str = ""  #: The reason of a failure that is not one value's error: a shape or type that differs, a gain; else "".
+    values: int = 0  #: The number of values that were compared.
+    differing: int = 0  #: The number of values that are not equal.
+    #: The largest absolute error, for integers in steps; NaN and infinities are left out, as in the other errors.
     max_abs: float = 0.0
-    mean_abs: float = 0.0
-    max_part: float = 0.0
+    mean_abs: float = 0.0  #: The mean absolute error.
+    max_part: float = 0.0  #: The largest error as a fraction of the tensor's largest magnitude, `scale`.
+    #: The largest error that passes, in the unit of `worst.units`; None where it differs from value to value.
     allowed: float | None = None
-    scale: float = 0.0
-    nonfinite: int = 0
-    nonfinite_differing: int = 0
-    worst: Worst | None = None
+    scale: float = 0.0  #: The largest magnitude of the expected values (`scale_of`), not a quantization scale; over all runs.
+    nonfinite: int = 0  #: The number of values that are NaN or infinite on either side.
+    nonfinite_differing: int = 0  #: The number of non-finite values that differ from the other side; each of them fails.
+    worst: Worst | None = None  #: The value with the largest error, None if all are equal.
+    #: The sums of wanted * wanted, wanted * error and error * error, from which the gain follows.
     sums: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    tolerance: str = ""
-    steps: bool = False
+    tolerance: str = ""  #: The name of the tolerance.
+    steps: bool = False  #: Whether errors are counted in integer steps.
 
     @property
     def gain(self) -> float:

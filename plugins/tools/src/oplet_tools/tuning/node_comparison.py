@@ -39,27 +39,16 @@ _MOST_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class NodeDifference:
-    """The difference of one tensor that a node wrote.
-
-    Attributes:
-        subgraph: the subgraph's index.
-        node: the node's index.
-        op: the operator's name.
-        tensor: the tensor's index.
-        name: the tensor's name.
-        type: its element type, in lower case.
-        shape: its shape in the last run.
-        difference: the difference of all runs together.
-    """
+    """The difference of one tensor that a node wrote."""
 
     subgraph: int
     node: int
-    op: str
+    op: str  #: The operator's name.
     tensor: int
-    name: str
-    type: str
-    shape: tuple[int, ...]
-    difference: Difference
+    name: str  #: The tensor's name.
+    type: str  #: Its element type, in lower case.
+    shape: tuple[int, ...]  #: Its shape in the last run.
+    difference: Difference  #: The difference of all runs together.
 
     def __str__(self) -> str:
         where = f" of subgraph {self.subgraph}" if self.subgraph else ""

@@ -21,7 +21,6 @@ def random_input(details: Mapping[str, Any], random: np.random.Generator) -> NDA
     Args:
         details: the input's dictionary of `Interpreter.get_input_details`; an optional entry "limits" gives the least and the largest
             integer.
-        random: the generator.
     """
     dtype = np.dtype(details["dtype"])
     shape = tuple(map(int, details["shape"]))
@@ -46,7 +45,6 @@ def perturbed_input(value: NDArray[Any], details: Mapping[str, Any], random: np.
     Every real number becomes one of its two neighbours, and one in eight quantized integers changes by 1. Other values are unchanged.
 
     Args:
-        value: the input's value.
         details: its dictionary of `Interpreter.get_input_details`.
         random: the generator that decides each direction.
     """

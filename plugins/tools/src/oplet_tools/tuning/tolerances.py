@@ -26,24 +26,19 @@ _QUANTIZED = (TensorType.INT8, TensorType.UINT8, TensorType.INT16)
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Limits of the errors that pass a comparison.
+    """Limits of the errors that pass a comparison."""
 
-    Attributes:
-        name: the preset's name, or the number as text.
-        part: for real numbers: the largest error as a fraction of the tensor's largest magnitude (`differences.scale_of`).
-        steps: for quantized integers: the largest error in steps of 1; None to take `part` of the largest magnitude.
-        gain: the largest relative gain error of all values together, which shows systematic errors that are small for each single
-            value; None to leave it out.
-        rtol: where this or `atol` is given, each error may be `atol + rtol * |wanted|`, and nothing else counts.
-        atol: see `rtol`; for integers in steps.
-    """
-
-    name: str
+    name: str  #: The preset's name, or the number as text.
+    #: For real numbers: the largest error as a fraction of the tensor's largest magnitude (`differences.scale_of`).
     part: float = 0.0
+    #: For quantized integers: the largest error in steps of 1; None to take `part` of the largest magnitude.
     steps: float | None = 0.0
+    #: The largest relative gain error of all values together, which shows systematic errors that are small for each single value;
+    #: None to leave it out.
     gain: float | None = None
+    #: Where this or `atol` is given, each error may be `atol + rtol * |wanted|`, and nothing else counts.
     rtol: float | None = None
-    atol: float | None = None
+    atol: float | None = None  #: See `rtol`; for integers in steps.
 
     def __str__(self) -> str:
         return self.name

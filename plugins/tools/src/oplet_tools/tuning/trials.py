@@ -63,18 +63,13 @@ _TURN = 6
 
 
 class Bounds(NamedTuple):
-    """Limits of a measurement.
+    """Limits of a measurement."""
 
-    Attributes:
-        max_error: the largest error of an output as a fraction of its largest magnitude; None for the tolerances of `oplet
-            compare`. Twice the model's own sensitivity to rounding errors of inputs (`output_sensitivity`) passes in any case.
-        max_seconds: seconds after which no further candidate is started; the current one is finished.
-        way_seconds: time limit of one candidate in a child process, in seconds; the built-in kernels have none.
-    """
-
+    #: The largest error of an output as a fraction of its largest magnitude; None for the tolerances of `oplet compare`. Twice
+    #: the model's own sensitivity to rounding errors of inputs (`output_sensitivity`) passes in any case.
     max_error: float | None = None
-    max_seconds: float = 60.0
-    way_seconds: float = 300.0
+    max_seconds: float = 60.0  #: Seconds after which no further candidate is started; the current one is finished.
+    way_seconds: float = 300.0  #: Time limit of one candidate in a child process, in seconds; the built-in kernels have none.
 
 
 DEFAULT_BOUNDS = Bounds()
@@ -82,27 +77,19 @@ DEFAULT_BOUNDS = Bounds()
 
 @dataclass(frozen=True)
 class Trial:
-    """The measurement of one candidate.
-
-    Attributes:
-        candidate: the candidate.
-        seconds: the time of an invoke, None if it was not run: the lower quartile of its runs, as other processes only add to them.
-        error: the largest error of its outputs relative to those of the built-in kernels, as a fraction of an output's largest magnitude;
-            None if either did not run.
-        claimed: the number of nodes that each of its delegates claimed, in order.
-        nodes: the number of nodes of the model.
-        why: the reason why it cannot be chosen; "" if it can.
-        crashed: whether it crashed or hung the process that measured it.
-        ready: the seconds from opening the model to its first answer, compiling and allocating included; None without an answer.
-    """
+    """The measurement of one candidate."""
 
     candidate: Candidate
+    #: The time of an invoke, None if it was not run: the lower quartile of its runs, as other processes only add to them.
     seconds: float | None = None
+    #: The largest error of its outputs relative to those of the built-in kernels, as a fraction of an output's largest magnitude;
+    #: None if either did not run.
     error: float | None = None
-    claimed: tuple[int, ...] = ()
-    nodes: int = 0
-    why: str = ""
-    crashed: bool = False
+    claimed: tuple[int, ...] = ()  #: The number of nodes that each of its delegates claimed, in order.
+    nodes: int = 0  #: The number of nodes of the model.
+    why: str = ""  #: The reason why it cannot be chosen; "" if it can.
+    crashed: bool = False  #: Whether it crashed or hung the process that measured it.
+    #: The seconds from opening the model to its first answer, compiling and allocating included; None without an answer.
     ready: float | None = None
 
 

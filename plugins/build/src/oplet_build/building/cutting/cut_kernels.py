@@ -30,28 +30,19 @@ _NOTICE = "# Changed by oplet build.\n"
 
 @dataclass
 class CutPackage:
-    """A package of kernels that were extracted from installed packages.
+    """A package of kernels that were extracted from installed packages."""
 
-    Attributes:
-        name: the package's name in Python.
-        needs: the ops that it was made for.
-        kernels: the kernels that it has for these ops.
-        sources: the pip packages that the kernels come from, sorted by name.
-        files: the package's files, by path.
-        modules: for each path in `files` that is a kept module, the module's name in its source package.
-        external: the top-level modules of other packages that it imports.
-        passed_over: packages that precede the taken one for an op, and why they were not taken.
-        libraries: for each path in `files` that is a compiled library, the pip package that it comes from.
-    """
-
-    name: str
-    needs: list[OpNeed]
-    kernels: list[Kernel]
-    sources: list[Distribution]
-    files: dict[str, bytes] = field(default_factory=dict)
+    name: str  #: The package's name in Python.
+    needs: list[OpNeed]  #: The ops that it was made for.
+    kernels: list[Kernel]  #: The kernels that it has for these ops.
+    sources: list[Distribution]  #: The pip packages that the kernels come from, sorted by name.
+    files: dict[str, bytes] = field(default_factory=dict)  #: The package's files, by path.
+    #: For each path in `files` that is a kept module, the module's name in its source package.
     modules: dict[str, str] = field(default_factory=dict)
-    external: set[str] = field(default_factory=set)
+    external: set[str] = field(default_factory=set)  #: The top-level modules of other packages that it imports.
+    #: Packages that precede the taken one for an op, and why they were not taken.
     passed_over: list[PassedOver] = field(default_factory=list)
+    #: For each path in `files` that is a compiled library, the pip package that it comes from.
     libraries: dict[str, str] = field(default_factory=dict)
 
 
@@ -126,7 +117,6 @@ class _Sources:
 
     Args:
         owners: the distribution of each op package.
-        needs: the ops.
         all_variants: keep variants of kernels that no node of the needs uses.
     """
 

@@ -37,16 +37,10 @@ _ensure(False, '{build} has only the variants of this op that its models use; bu
 
 @dataclass(eq=False)
 class SourceModule:
-    """A module that was parsed, not imported.
+    """A module that was parsed, not imported."""
 
-    Attributes:
-        name: its full name.
-        package: the top-level package that it belongs to.
-        text: its source.
-    """
-
-    name: str
-    package: Package
+    name: str  #: Its full name.
+    package: Package  #: The top-level package that it belongs to.
     text: str
 
     @property

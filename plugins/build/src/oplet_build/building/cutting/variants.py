@@ -20,15 +20,11 @@ VARIANTS = "VARIANTS"
 
 @dataclass(frozen=True)
 class Variant:
-    """A condition on nodes: those that meet it need a certain module.
+    """A condition on nodes: those that meet it need a certain module."""
 
-    Attributes:
-        inputs: for each of the first inputs, the names of the types that it may have; further inputs may have any.
-        sparse: whether the node must have a sparse input.
-    """
-
+    #: For each of the first inputs, the names of the types that it may have; further inputs may have any.
     inputs: tuple[frozenset[str], ...] = ()
-    sparse: bool = False
+    sparse: bool = False  #: Whether the node must have a sparse input.
 
     def serves(self, use: Use) -> bool:
         """Return whether a node with these input types and sparsity meets the condition."""

@@ -175,25 +175,15 @@ _NEEDS_ML_DTYPES = (TensorType.BFLOAT16, TensorType.FLOAT8_E4M3FN, TensorType.FL
 
 @dataclass(frozen=True)
 class Payload:
-    """Contents of a program, or of a wheel with the core.
+    """Contents of a program, or of a wheel with the core."""
 
-    Attributes:
-        name: the program's name.
-        version: the program's version.
-        core: files of the trimmed core, by path.
-        kernels: files of the kernels' package, by path.
-        models: the models' bytes, by name.
-        requires: module and pip requirement of each package that must be installed.
-        sources: the pip packages that parts of it come from.
-    """
-
-    name: str
-    version: str
-    core: dict[str, bytes]
-    kernels: dict[str, bytes]
-    models: dict[str, bytes] = field(default_factory=dict)
-    requires: tuple[tuple[str, str], ...] = ()
-    sources: tuple[Distribution, ...] = ()
+    name: str  #: The program's name.
+    version: str  #: The program's version.
+    core: dict[str, bytes]  #: Files of the trimmed core, by path.
+    kernels: dict[str, bytes]  #: Files of the kernels' package, by path.
+    models: dict[str, bytes] = field(default_factory=dict)  #: The models' bytes, by name.
+    requires: tuple[tuple[str, str], ...] = ()  #: Module and pip requirement of each package that must be installed.
+    sources: tuple[Distribution, ...] = ()  #: The pip packages that parts of it come from.
 
     def contents(self, headers: Mapping[str, int] | None) -> bytes:
         """Return the source of `oplet/app.py`; `headers` are the offsets in the archive of the models' zip headers, by path; None for a

@@ -61,19 +61,12 @@ class CustomBuildHook(BuildHookInterface):
 
 @dataclass(frozen=True)
 class CoreParts:
-    """Contents of a wheel besides kernels, when it includes the core.
+    """Contents of a wheel besides kernels, when it includes the core."""
 
-    Attributes:
-        files: files of the core and of the models, by path.
-        requires: the wheel's requirements, in place of oplet and oplet's requirements.
-        sources: the pip packages that the core and the kernels come from.
-        command: the module and function of the wheel's command, "" for none.
-    """
-
-    files: dict[str, bytes]
-    requires: tuple[str, ...]
-    sources: tuple[Distribution, ...]
-    command: str = ""
+    files: dict[str, bytes]  #: Files of the core and of the models, by path.
+    requires: tuple[str, ...]  #: The wheel's requirements, in place of oplet and oplet's requirements.
+    sources: tuple[Distribution, ...]  #: The pip packages that the core and the kernels come from.
+    command: str = ""  #: The module and function of the wheel's command, "" for none.
 
 
 def write_wheel(cut: CutPackage, version: str, directory: Path, core: CoreParts | None = None) -> Path:
@@ -81,7 +74,6 @@ def write_wheel(cut: CutPackage, version: str, directory: Path, core: CoreParts 
 
     Args:
         cut: the kernels' package.
-        version: the wheel's version.
         directory: the folder to write into, created if missing.
         core: the core, if the wheel includes it.
 

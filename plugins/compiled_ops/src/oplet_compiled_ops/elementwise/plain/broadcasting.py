@@ -16,21 +16,14 @@ __all__ = ["Operands", "Repetition", "operands", "repetition"]
 class Repetition(Row):
     """A broadcasting pattern: the larger operand seen as `blocks` x `rows` x `columns`, and how the smaller operand repeats over
     it.
-
-    Attributes:
-        blocks: the number of blocks of the larger operand.
-        rows: the rows of a block.
-        columns: the elements of a row.
-        advance: how many elements of the smaller operand lie between those of one block and of the next; 0 if all blocks read the
-            same.
-        per_row: whether all elements of a row of the larger operand meet one element of the smaller; otherwise each meets its
-            own.
     """
 
-    blocks: int
-    rows: int
-    columns: int
+    blocks: int  #: The number of blocks of the larger operand.
+    rows: int  #: The rows of a block.
+    columns: int  #: The elements of a row.
+    #: How many elements of the smaller operand lie between those of one block and of the next; 0 if all blocks read the same.
     advance: int
+    #: Whether all elements of a row of the larger operand meet one element of the smaller; otherwise each meets its own.
     per_row: bool
 
 

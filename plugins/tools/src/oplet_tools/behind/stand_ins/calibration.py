@@ -10,15 +10,10 @@ __all__ = ["InvokeWithCalibration", "Range", "get_memory_usage"]
 
 
 class Range(NamedTuple):
-    """The smallest and the largest value of a tensor.
+    """The smallest and the largest value of a tensor."""
 
-    Attributes:
-        min: the smallest.
-        max: the largest.
-    """
-
-    min: float
-    max: float
+    min: float  #: The smallest.
+    max: float  #: The largest.
 
 
 def InvokeWithCalibration(native_handle: Any, subgraph: int = 0) -> NoReturn:

@@ -36,7 +36,6 @@ class TFLiteMetrics(TFLiteMetricsInterface):
     """Recorder of usage metrics whose methods do nothing, as TFLite's in open-source builds.
 
     Args:
-        model_hash: a hash of the model.
         model_path: the model's file.
     """
 

@@ -25,24 +25,15 @@ class BaseError(OpletError, ValueError):
 
 @dataclass(frozen=True)
 class Change:
-    """A change of times, in seconds.
+    """A change of times, in seconds."""
 
-    Attributes:
-        what: the node: "3", or "1:3" for node 3 of subgraph 1; the kind of op; or "inference".
-        op: the op of a node, else "".
-        name: names of the tensors that a node writes.
-        base: the median of the earlier benchmark; None where the earlier one has no such node.
-        now: the median of the new benchmark; None where the new one has no such node.
-        change: the difference divided by the earlier median; None where one is missing or zero.
-        verdict: "faster" or "slower" where the middle halves of the times do not overlap, "new" or "gone" where one is missing, else "".
-    """
-
-    what: str
-    op: str
-    name: str
-    base: float | None
-    now: float | None
-    change: float | None
+    what: str  #: The node: "3", or "1:3" for node 3 of subgraph 1; the kind of op; or "inference".
+    op: str  #: The op of a node, else "".
+    name: str  #: Names of the tensors that a node writes.
+    base: float | None  #: The median of the earlier benchmark; None where the earlier one has no such node.
+    now: float | None  #: The median of the new benchmark; None where the new one has no such node.
+    change: float | None  #: The difference divided by the earlier median; None where one is missing or zero.
+    #: "faster" or "slower" where the middle halves of the times do not overlap, "new" or "gone" where one is missing, else "".
     verdict: str
 
     @property
@@ -53,21 +44,13 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparison of two benchmarks.
+    """The comparison of two benchmarks."""
 
-    Attributes:
-        file: the file of the earlier one.
-        inference: the change of the whole inference.
-        nodes: the changes of the nodes, the largest first.
-        ops: the changes of the kinds of ops, the largest first.
-        notes: sentences on other differences: threads, delegates, inputs.
-    """
-
-    file: str
-    inference: Change
-    nodes: list[Change]
-    ops: list[Change]
-    notes: list[str]
+    file: str  #: The file of the earlier one.
+    inference: Change  #: The change of the whole inference.
+    nodes: list[Change]  #: The changes of the nodes, the largest first.
+    ops: list[Change]  #: The changes of the kinds of ops, the largest first.
+    notes: list[str]  #: Sentences on other differences: threads, delegates, inputs.
 
 
 #: Of a median and the quartiles.
@@ -77,22 +60,15 @@ _Row = tuple[str, str, _Times]
 
 @dataclass(frozen=True)
 class Base:
-    """An earlier benchmark, reduced to the data for a comparison.
-
-    Attributes:
-        file: its file.
-        sha256: the digest of its model.
-        inference: median and quartiles of an inference.
-        nodes: label, names, median and quartiles of each node, by its place ("3", or "1:3" in subgraph 1) and label.
-        ops: the same for each kind of op, by its label.
-        circumstances: settings that should be the same in both benchmarks, by name: threads, delegates, input shapes.
-    """
+    """An earlier benchmark, reduced to the data for a comparison."""
 
     file: str
-    sha256: str
-    inference: _Times
+    sha256: str  #: The digest of its model.
+    inference: _Times  #: Median and quartiles of an inference.
+    #: Label, names, median and quartiles of each node, by its place ("3", or "1:3" in subgraph 1) and label.
     nodes: dict[tuple[str, str], _Row]
-    ops: dict[tuple[str, str], _Row]
+    ops: dict[tuple[str, str], _Row]  #: The same for each kind of op, by its label.
+    #: Settings that should be the same in both benchmarks, by name: threads, delegates, input shapes.
     circumstances: dict[str, Any]
 
 

@@ -18,19 +18,13 @@ Place = tuple[int, int]
 
 
 class NodeFacts(NamedTuple):
-    """Names, tensor shapes and work of a node.
+    """Names, tensor shapes and work of a node."""
 
-    Attributes:
-        name: names of the tensors that it writes.
-        inputs: types and shapes of its inputs, such as "float32[1,224,224,3]"; omitted optional inputs are left out.
-        outputs: types and shapes of its outputs.
-        work: multiply-adds, other operations and bytes of one run.
-    """
-
-    name: str
+    name: str  #: Names of the tensors that it writes.
+    #: Types and shapes of its inputs, such as "float32[1,224,224,3]"; omitted optional inputs are left out.
     inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    work: Work
+    outputs: tuple[str, ...]  #: Types and shapes of its outputs.
+    work: Work  #: Multiply-adds, other operations and bytes of one run.
 
 
 #: Of a node of which nothing is known.

@@ -21,15 +21,10 @@ _ROWS, _BYTES, _PIECE, _SECONDS = 384, 1 << 26, 1 << 20, 0.25
 
 @dataclass(frozen=True)
 class Peaks:
-    """The highest throughputs that were reached on this machine, with the threads that BLAS may use.
+    """The highest throughputs that were reached on this machine, with the threads that BLAS may use."""
 
-    Attributes:
-        gflops: operations on float32 per nanosecond in a product of matrices, a multiply-add being two.
-        gbytes: bytes read and written per nanosecond where an array that fits no cache is copied, by one thread.
-    """
-
-    gflops: float
-    gbytes: float
+    gflops: float  #: Operations on float32 per nanosecond in a product of matrices, a multiply-add being two.
+    gbytes: float  #: Bytes read and written per nanosecond where an array that fits no cache is copied, by one thread.
 
     def attainable(self, intensity: float) -> float:
         """Return the roofline, in operations per nanosecond, at an arithmetic intensity in operations per byte.

@@ -67,27 +67,16 @@ _FINE = 2e-6
 
 @dataclass(frozen=True)
 class Spread:
-    """Statistics of repeated runs, in seconds; without the disturbed ones except where it says otherwise.
-
-    Attributes:
-        median: the median.
-        low: the lower quartile.
-        high: the upper quartile.
-        mad: the median absolute deviation from the median.
-        mean: the mean of all runs, the disturbed ones included.
-        least: the shortest run.
-        count: the number of all runs.
-        disturbed: the number of runs that other processes disturbed.
-    """
+    """Statistics of repeated runs, in seconds; without the disturbed ones except where it says otherwise."""
 
     median: float
-    low: float
-    high: float
-    mad: float
-    mean: float
-    least: float
-    count: int
-    disturbed: int
+    low: float  #: The lower quartile.
+    high: float  #: The upper quartile.
+    mad: float  #: The median absolute deviation from the median.
+    mean: float  #: The mean of all runs, the disturbed ones included.
+    least: float  #: The shortest run.
+    count: int  #: The number of all runs.
+    disturbed: int  #: The number of runs that other processes disturbed.
 
     @classmethod
     def of(cls, seconds: Sequence[float], away: Sequence[float] | None = None) -> Spread:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from oplet import Interpreter, Node, Tensor
@@ -72,31 +72,24 @@ def explore_model(
     )
 
 
+@dataclass(eq=False)
 class _Explorer:
     """Makes the `ExploredSubgraph` of one subgraph."""
 
-    def __init__(
-        self,
-        subgraph: Subgraph,
-        cut: SubgraphPartitioning,
-        services: Mapping[tuple[int, int], NodeReport],
-        work: Mapping[tuple[int, int], Work],
-        seconds: Mapping[tuple[int, int], float],
-        whole: float,
-        asked: bool,
-    ) -> None:
-        self._subgraph = subgraph
-        self._cut = cut
-        self._services = services
-        self._work = work
-        self._seconds = seconds
-        self._whole = whole
-        self._asked = asked
-        self._owners = {partition.index: partition.delegate for partition in cut.partitions}
-        self._folded = self._preparing()
+    subgraph: Subgraph
+    cut: SubgraphPartitioning
+    services: Mapping[tuple[int, int], NodeReport]
+    work: Mapping[tuple[int, int], Work]
+    seconds: Mapping[tuple[int, int], float]
+    whole: float
+    asked: bool
+
+    def __post_init__(self) -> None:
+        self.owners = {partition.index: partition.delegate for partition in self.cut.partitions}
+        self.folded = self._preparing()
 
     def explored(self) -> ExploredSubgraph:
-        cut = self._cut
+        cut = self.cut
         nodes = [self._node(place) for place in cut.nodes]
         edges = self._edges()
         kernels = {partition.index: (cut.index, partition.kernel) for partition in cut.partitions}
@@ -105,45 +98,45 @@ class _Explorer:
             plain(cut.name),
             cut.inputs,
             cut.outputs,
-            {index: _tensor(self._subgraph.tensors[index], tensor) for index, tensor in cut.tensors.items()},
+            {index: _tensor(self.subgraph.tensors[index], tensor) for index, tensor in cut.tensors.items()},
             nodes,
             edges,
             *self._groups(edges),
             [replace(partition, delegate=plain(partition.delegate)) for partition in cut.partitions],
-            {index: self._seconds[place] for index, place in kernels.items() if place in self._seconds},
+            {index: self.seconds[place] for index, place in kernels.items() if place in self.seconds},
             {plain(name): plain(error) for name, error in cut.errors.items()},
-            cut.skipped if self._asked else "",
+            cut.skipped if self.asked else "",
         )
 
     def _preparing(self) -> set[int]:
         """Return the nodes that only prepare constants, such as a DEQUANTIZE of weights."""
-        constants = {index for index, tensor in self._cut.tensors.items() if tensor.constant}
+        constants = {index for index, tensor in self.cut.tensors.items() if tensor.constant}
         folded = set()
-        for node in self._cut.nodes:
+        for node in self.cut.nodes:
             read = [index for index in node.inputs if index >= 0]
             if read and constants.issuperset(read) and not self._calls(node.index):
                 folded.add(node.index)
                 constants.update(node.outputs)
-        return folded - {node.index for node in self._cut.nodes if {*node.outputs} & {*self._cut.outputs}}
+        return folded - {node.index for node in self.cut.nodes if {*node.outputs} & {*self.cut.outputs}}
 
     def _calls(self, index: int) -> list[int]:
-        options = self._subgraph.nodes[index].raw_options
+        options = self.subgraph.nodes[index].raw_options
         if options is None:
             return []
         named = [getattr(options, f.name) for f in options.fields if f.name.endswith("subgraph_index")]
         return [number for number in named if isinstance(number, int) and number >= 0]
 
     def _node(self, place: NodeAssignment) -> ExploredNode:
-        node = self._subgraph.nodes[place.index]
-        report = self._services.get((self._cut.index, place.index))
+        node = self.subgraph.nodes[place.index]
+        report = self.services.get((self.cut.index, place.index))
         package = report.distribution if report else ""
         version = report.distribution_version if report else ""
         plugin = report.plugin if report else ""
-        delegate = "" if place.partition is None else self._owners[place.partition]
+        delegate = "" if place.partition is None else self.owners[place.partition]
         told = f"{package} {version}".strip() or plugin or "nobody"
-        seconds = self._seconds.get((self._cut.index, place.index))
-        work = self._work.get((self._cut.index, place.index))
-        read, written = ([self._cut.tensors[t] for t in ends if t >= 0] for ends in (place.inputs, place.outputs))
+        seconds = self.seconds.get((self.cut.index, place.index))
+        work = self.work.get((self.cut.index, place.index))
+        read, written = ([self.cut.tensors[t] for t in ends if t >= 0] for ends in (place.inputs, place.outputs))
         return ExploredNode(
             place.index,
             plain(place.op),
@@ -163,48 +156,48 @@ class _Explorer:
             plain(node.composite_name),
             plain(node.origin),
             self._calls(place.index),
-            place.index in self._folded,
+            place.index in self.folded,
             work.macs if work else None,
             sum(tensor.bytes or 0 for tensor in read),
             sum(tensor.bytes or 0 for tensor in written),
             seconds,
-            seconds / self._whole if seconds is not None and self._whole else None,
+            seconds / self.whole if seconds is not None and self.whole else None,
         )
 
     def _edges(self) -> list[Edge]:
         """Return the edges of a subgraph. A reader is connected to the last node that wrote the tensor, which matters for
         variables.
         """
-        makers = dict.fromkeys(self._cut.inputs, -1)
+        makers = dict.fromkeys(self.cut.inputs, -1)
         found: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for node in self._cut.nodes:
+        for node in self.cut.nodes:
             for tensor in dict.fromkeys(node.inputs):
                 if tensor in makers:
                     found[makers[tensor], node.index].append(tensor)
             makers.update(dict.fromkeys(node.outputs, node.index))
-        for tensor in dict.fromkeys(self._cut.outputs):
+        for tensor in dict.fromkeys(self.cut.outputs):
             if tensor in makers:
                 found[makers[tensor], -1].append(tensor)
         return [Edge(source, target, tensors) for (source, target), tensors in found.items()]
 
     def _groups(self, edges: Sequence[Edge]) -> tuple[Any, Any]:
-        nodes = [node for node in self._cut.nodes if node.index not in self._folded]
+        nodes = [node for node in self.cut.nodes if node.index not in self.folded]
         paths: dict[int, tuple[str, ...]] = {}
         before = {edge.target: edge.source for edge in reversed(edges)}
         for node in nodes:
-            name = self._cut.tensors[node.outputs[0]].name if node.outputs else ""
+            name = self.cut.tensors[node.outputs[0]].name if node.outputs else ""
             # A name without a path, such as an output's, says nothing of the layer; what it is computed from does.
             paths[node.index] = tuple(map(plain, path_of(name))) or paths.get(before.get(node.index, -1), ())
         live = _live([node.index for node in nodes], edges)
         ops = {node.index: plain(node.op) for node in nodes}
         numbers = {
-            node.index: (node.partition, f"partition {node.partition}: {plain(self._owners[node.partition])}")
+            node.index: (node.partition, f"partition {node.partition}: {plain(self.owners[node.partition])}")
             for node in nodes
             if node.partition is not None
         }
-        kernels = {partition.kernel for partition in self._cut.partitions}
+        kernels = {partition.kernel for partition in self.cut.partitions}
         stays, before_it = {}, 0
-        for index in self._cut.plan:
+        for index in self.cut.plan:
             before_it += index in kernels
             stays[index] = before_it
         return group_nodes(paths, live, ops), group_nodes(paths, live, ops, numbers, stays) if numbers else []

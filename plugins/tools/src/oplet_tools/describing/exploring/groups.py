@@ -38,21 +38,14 @@ def path_of(name: str) -> tuple[str, ...]:
 
 @dataclass
 class _Tree:
-    """A group while the tree grows.
-
-    Attributes:
-        label: its name.
-        partition: the partition that it stands for.
-        groups: the groups inside it, by what made them: a part of a path, a partition's number, or a range of nodes.
-        nodes: nodes directly in it.
-        open: whether it is unfolded at first.
-    """
+    """A group while the tree grows."""
 
     label: str = ""
-    partition: int | None = None
+    partition: int | None = None  #: The partition that it stands for.
+    #: The groups inside it, by what made them: a part of a path, a partition's number, or a range of nodes.
     groups: dict[object, _Tree] = field(default_factory=dict)
-    nodes: list[int] = field(default_factory=list)
-    open: bool = False
+    nodes: list[int] = field(default_factory=list)  #: Nodes directly in it.
+    open: bool = False  #: Whether it is unfolded at first.
 
     def all_nodes(self) -> Iterator[int]:
         yield from self.nodes

@@ -35,7 +35,6 @@ def measure_nodes(
 
     Args:
         model: the .tflite file.
-        delegates: the delegates.
         plugins: the plugins that provide kernels; all installed ones by default.
         num_threads: threads that kernels may use.
         progress: called with the phase and its progress, 0 to 1.

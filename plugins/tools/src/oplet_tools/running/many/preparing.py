@@ -29,70 +29,40 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Finished:
-    """A row that was run, with its encoded result.
-
-    Attributes:
-        number: its number.
-        name: its name.
-        encoded: the result as bytes, in the format of the stored results.
-        error: why the row failed; "" if it did not.
-        notices: notices of what was done to its input values.
-        shapes: the shapes of its outputs by name; empty if it failed.
-    """
+    """A row that was run, with its encoded result."""
 
     number: int
     name: str
-    encoded: bytes
-    error: str
-    notices: tuple[Notice, ...]
-    shapes: Mapping[str, tuple[int, ...]]
+    encoded: bytes  #: The result as bytes, in the format of the stored results.
+    error: str  #: Why the row failed; "" if it did not.
+    notices: tuple[Notice, ...]  #: Notices of what was done to its input values.
+    shapes: Mapping[str, tuple[int, ...]]  #: The shapes of its outputs by name; empty if it failed.
 
 
+@dataclass(eq=False)
 class RowRunner:
-    """Runs rows in workers of `map_items`: loads a row's values, runs a Predictor on them, encodes the result. Picklable.
+    """Runs rows in workers of `map_items`: loads a row's values, runs a Predictor on them, encodes the result. Picklable."""
 
-    Args:
-        predictor: runs the model.
-        constants: values of inputs that are the same in each row.
-        options: options of the conversion of given values to those of inputs.
-        forms: the form of each output in the results.
-        format: the format of results.
-        first: the number of the first row.
-        max_result_bytes: the most bytes that the results of a row may take.
-        detector: the format of the outputs of an object-detection model; None for other models.
-    """
-
-    def __init__(
-        self,
-        predictor: Predictor,
-        constants: Mapping[str, Array],
-        options: InputOptions,
-        forms: Sequence[OutputForm],
-        format: ResultFormat,
-        first: int,
-        max_result_bytes: int = MOST_RESULT_BYTES,
-        detector: Detector | None = None,
-    ) -> None:
-        self._predictor = predictor
-        self._constants = constants
-        self._options = options
-        self._forms = forms
-        self._format = format
-        self._first = first
-        self._max_result_bytes = max_result_bytes
-        self._detector = detector
+    predictor: Predictor
+    constants: Mapping[str, Array]  #: Values of inputs that are the same in each row.
+    options: InputOptions  #: Options of the conversion of given values to those of inputs.
+    forms: Sequence[OutputForm]  #: The form of each output in the results.
+    format: ResultFormat
+    first: int  #: The number of the first row.
+    max_result_bytes: int = MOST_RESULT_BYTES  #: The most bytes that the results of a row may take.
+    detector: Detector | None = None  #: The format of the outputs of an object-detection model; None for other models.
 
     def _take(self) -> Lent:
-        return self._predictor._take()
+        return self.predictor._take()
 
     def _give(self, lent: Lent) -> None:
-        self._predictor._give(lent)
+        self.predictor._give(lent)
 
     def _batch_size(self, lent: Lent) -> int:
-        return self._predictor._batch_size(lent)
+        return self.predictor._batch_size(lent)
 
     def _ensure_picklable(self) -> None:
-        self._predictor._ensure_picklable()
+        self.predictor._ensure_picklable()
 
     def _run_items(self, lent: Lent, first: int, items: Sequence[Any], stopped: Callable[[], bool]) -> list[Outcome]:
         details = input_details(lent)
@@ -107,7 +77,7 @@ class RowRunner:
                 ready[place] = self._values(row, details, notices[place].append)
             except Exception as error:
                 outcomes[place] = self._failed(first + place, row, error, notices[place])
-        results = self._predictor._run_items(lent, 0, list(ready.values()), stopped)
+        results = self.predictor._run_items(lent, 0, list(ready.values()), stopped)
         for number, (place, result) in enumerate(zip(ready, results)):
             if result is None:  # stopped before
                 continue
@@ -124,29 +94,29 @@ class RowRunner:
     def _values(self, row: Row, details: Mapping[str, Details], notify: Callable[[Notice], None]) -> dict[str, Array]:
         if row.error:
             raise TensorError(row.error)
-        values = dict(self._constants)
+        values = dict(self.constants)
         for part in row.parts:
-            values.update(part.load(details, self._options, notify))
+            values.update(part.load(details, self.options, notify))
         return values
 
     def _finished(
         self, number: int, row: Row, values: Mapping[str, Array], lent: Lent, notices: list[Notice], objects: Objects | None
     ) -> Finished:
         columns = lent.single.outputs
-        records = self._format if isinstance(self._format, Records) else None
+        records = self.format if isinstance(self.format, Records) else None
         keeps_all = records is not None and records.keep_top_values
-        written = {form.name: values[form.name] for form in self._forms if keeps_all or not form.top}
-        check_result_bytes(written, self._max_result_bytes, as_text=records is None, real=not self._options.raw)
+        written = {form.name: values[form.name] for form in self.forms if keeps_all or not form.top}
+        check_result_bytes(written, self.max_result_bytes, as_text=records is None, real=not self.options.raw)
         outputs, top = {}, {}
-        for form in self._forms:
+        for form in self.forms:
             value, details = values[form.name], columns[form.name].details
             if form.top:
-                top[form.name] = top_scores(value, details, form.top, form.labels, raw=self._options.raw, rules=form.rules)
-            outputs[form.name] = value if self._options.raw else _real(value, columns[form.name])
+                top[form.name] = top_scores(value, details, form.top, form.labels, raw=self.options.raw, rules=form.rules)
+            outputs[form.name] = value if self.options.raw else _real(value, columns[form.name])
         told = None if objects is None else objects.as_dict()
-        encoded = self._format.encode(RowResult(self._first + number, row.name, outputs, top, "", told))
+        encoded = self.format.encode(RowResult(self.first + number, row.name, outputs, top, "", told))
         shapes = {name: value.shape for name, value in outputs.items()}
-        return Finished(self._first + number, row.name, encoded, "", tuple(notices), shapes)
+        return Finished(self.first + number, row.name, encoded, "", tuple(notices), shapes)
 
     def _objects(
         self,
@@ -158,11 +128,11 @@ class RowRunner:
     ) -> Objects | None:
         """Return the objects of a row; None if the model is no detector."""
         picture = picture_input(details)
-        if self._detector is None or picture is None or self._options.raw:
+        if self.detector is None or picture is None or self.options.raw:
             return None
         columns = lent.single.outputs
         real = {column.index: column.tensor_value(_real(values[name], column)) for name, column in columns.items()}
-        return objects_in(self._detector, picture, given[picture.name], notices, real)
+        return objects_in(self.detector, picture, given[picture.name], notices, real)
 
     def _failed(self, number: int, row: Row, error: Exception, notices: list[Notice], prefix: str = "") -> Finished:
         if isinstance(error, OSError) and error.strerror:
@@ -174,8 +144,8 @@ class RowRunner:
         else:
             text = f"unexpected {text_of(error, named=True)}"
         text = one_line(text, LONGEST)
-        encoded = self._format.encode(RowResult(self._first + number, row.name, {}, {}, text))
-        return Finished(self._first + number, row.name, encoded, text, tuple(notices), {})
+        encoded = self.format.encode(RowResult(self.first + number, row.name, {}, {}, text))
+        return Finished(self.first + number, row.name, encoded, text, tuple(notices), {})
 
 
 def input_details(lent: Lent) -> dict[str, Details]:

@@ -61,47 +61,29 @@ class Reporter(Protocol):
 
 @dataclass(frozen=True)
 class ManyOptions:
-    """The options of a run; see `oplet run --help`.
+    """The options of a run; see `oplet run --help`."""
 
-    Attributes:
-        output: the results' file; None for `stdout`.
-        format: the results' format, one of `FORMATS`; "" to choose by the file's suffix.
-        inputs: options of the conversion of given values to the inputs' types and shapes.
-        top: the number of highest scores to write in place of an output's values; None for scores only where the metadata have labels.
-        labels: labels of the scores; None for those in the model's metadata.
-        labels_file: the labels' file, for messages.
-        locale: the language of labels in the model's metadata; "" for the first.
-        workers: the number of workers.
-        processes: whether each worker is a process; otherwise workers are threads.
-        strict: whether to stop at the first row that fails.
-        resume: True to continue an interrupted run, False to begin anew, None to raise an error if there is one.
-        max_result_bytes: the most bytes that a row's results, or all results in a file, may take.
-        signature: the key of the signature to run.
-        num_threads: threads of each worker's kernels.
-        delegates: delegates, as texts; "auto" alone for the fastest.
-        blocked: names of plugins that are switched off.
-        libraries: libraries of operators, as texts that `parse_op_library` reads.
-        use_mmap: whether the model's file is mapped into memory; otherwise it is read.
-    """
-
-    output: Path | None = None
-    format: str = ""
+    output: Path | None = None  #: The results' file; None for `stdout`.
+    format: str = ""  #: The results' format, one of `FORMATS`; "" to choose by the file's suffix.
+    #: Options of the conversion of given values to the inputs' types and shapes.
     inputs: InputOptions = field(default_factory=InputOptions)
+    #: The number of highest scores to write in place of an output's values; None for scores only where the metadata have labels.
     top: int | None = None
-    labels: tuple[str, ...] | None = None
-    labels_file: str = ""
-    locale: str = ""
-    workers: int = 1
-    processes: bool = False
-    strict: bool = False
+    labels: tuple[str, ...] | None = None  #: Labels of the scores; None for those in the model's metadata.
+    labels_file: str = ""  #: The labels' file, for messages.
+    locale: str = ""  #: The language of labels in the model's metadata; "" for the first.
+    workers: int = 1  #: The number of workers.
+    processes: bool = False  #: Whether each worker is a process; otherwise workers are threads.
+    strict: bool = False  #: Whether to stop at the first row that fails.
+    #: True to continue an interrupted run, False to begin anew, None to raise an error if there is one.
     resume: bool | None = None
-    max_result_bytes: int = MOST_RESULT_BYTES
-    signature: str | None = None
-    num_threads: int = 1
-    delegates: tuple[str, ...] = ()
-    blocked: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
-    use_mmap: bool = True
+    max_result_bytes: int = MOST_RESULT_BYTES  #: The most bytes that a row's results, or all results in a file, may take.
+    signature: str | None = None  #: The key of the signature to run.
+    num_threads: int = 1  #: Threads of each worker's kernels.
+    delegates: tuple[str, ...] = ()  #: Delegates, as texts; "auto" alone for the fastest.
+    blocked: tuple[str, ...] = ()  #: Names of plugins that are switched off.
+    libraries: tuple[str, ...] = ()  #: Libraries of operators, as texts that `parse_op_library` reads.
+    use_mmap: bool = True  #: Whether the model's file is mapped into memory; otherwise it is read.
 
     def identity(self) -> dict[str, Any]:
         """Return the options that results depend on, named as on the command line."""
@@ -121,21 +103,13 @@ class ManyOptions:
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts and time of a finished run.
+    """Counts and time of a finished run."""
 
-    Attributes:
-        rows: the number of rows, including those of an interrupted run that was continued.
-        failed: how many of them failed.
-        before: the number of rows that an interrupted run had finished.
-        seconds: the time that the rows of this run took.
-        written: the results' file, "" for standard output.
-    """
-
-    rows: int
-    failed: int
-    before: int
-    seconds: float
-    written: str
+    rows: int  #: The number of rows, including those of an interrupted run that was continued.
+    failed: int  #: How many of them failed.
+    before: int  #: The number of rows that an interrupted run had finished.
+    seconds: float  #: The time that the rows of this run took.
+    written: str  #: The results' file, "" for standard output.
 
 
 def format_of(output: Path | None, format: str) -> str:
@@ -168,7 +142,6 @@ def run_many(
     Args:
         model: the .tflite file.
         inputs: "SOURCE" or "NAME=SOURCE" each, see `oplet_tools.running.many.reading.sources`.
-        options: the options.
         plugins: the plugins in this process; worker processes use all installed ones except `options.blocked`.
         stdin: the stream to read rows from where an input is "-".
         stdout: where results go if `options.output` is None.

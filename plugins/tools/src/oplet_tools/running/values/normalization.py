@@ -14,15 +14,10 @@ __all__ = ["Normalization", "normalization_of"]
 
 
 class Normalization(NamedTuple):
-    """Normalization of pixels: real = (pixel - mean) / std.
+    """Normalization of pixels: real = (pixel - mean) / std."""
 
-    Attributes:
-        mean: one mean, or one for each channel.
-        std: one standard deviation, or one for each channel.
-    """
-
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
+    mean: tuple[float, ...]  #: One mean, or one for each channel.
+    std: tuple[float, ...]  #: One standard deviation, or one for each channel.
 
     def __str__(self) -> str:
         return f"mean {_short(self.mean)}, std {_short(self.std)}"

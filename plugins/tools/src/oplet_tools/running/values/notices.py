@@ -14,21 +14,15 @@ __all__ = ["Notice", "NoticeCallback", "warn"]
 
 @dataclass(frozen=True)
 class Notice:
-    """A message on something that was done to an input's value.
+    """A message on something that was done to an input's value."""
 
-    Attributes:
-        kind: "picture" (read, resized, scaled), "clamped" (values beyond the range of a quantized tensor), "whole numbers" (JSON
-            integers taken as real values of a quantized tensor), "other name" (a file's only value, under another name) or
-            "random" (no value was given for this input).
-        input: the input's name.
-        text: what was done, in words, without a full stop.
-        facts: the same as data, of JSON types.
-    """
-
+    #: "picture" (read, resized, scaled), "clamped" (values beyond the range of a quantized tensor), "whole numbers" (JSON
+    #: integers taken as real values of a quantized tensor), "other name" (a file's only value, under another name) or "random"
+    #: (no value was given for this input).
     kind: str
     input: str
-    text: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    text: str  #: What was done, in words, without a full stop.
+    facts: Mapping[str, Any] = field(default_factory=dict)  #: The same as data, of JSON types.
 
     def __str__(self) -> str:
         return f"input '{self.input}': {self.text}"

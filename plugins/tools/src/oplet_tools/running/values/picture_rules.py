@@ -30,23 +30,15 @@ __all__ = ["METADATA", "PictureRules", "picture_rules_of"]
 
 @dataclass
 class Picture:
-    """A picture, converted to the value of an input.
+    """A picture, converted to the value of an input."""
 
-    Attributes:
-        pixels: the array for the input.
-        raw: whether `pixels` are integers as the input's tensor holds them, not real values.
-        area: left, top, right and bottom of the area that was resized to the input, in pixels of the picture after EXIF rotation;
-            the part beyond the picture is padding.
-        path: the file.
-        done: the steps of its conversion, in words.
-        facts: the same steps as data, for JSON.
-    """
-
-    path: Path
-    done: list[str] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)
-    pixels: NDArray[Any] = field(default_factory=lambda: np.empty(0))
-    raw: bool = False
+    path: Path  #: The file.
+    done: list[str] = field(default_factory=list)  #: The steps of its conversion, in words.
+    facts: dict[str, Any] = field(default_factory=dict)  #: The same steps as data, for JSON.
+    pixels: NDArray[Any] = field(default_factory=lambda: np.empty(0))  #: The array for the input.
+    raw: bool = False  #: Whether `pixels` are integers as the input's tensor holds them, not real values.
+    #: Left, top, right and bottom of the area that was resized to the input, in pixels of the picture after EXIF rotation; the
+    #: part beyond the picture is padding.
     area: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
 
     def did(self, what: str, **facts: Any) -> None:
@@ -66,33 +58,23 @@ _GREY, _FITTED = 114, ("detect", "segment", "pose", "obb")
 
 
 class PictureRules(NamedTuple):
-    """The preprocessing of pictures that a model's file prescribes for an input.
+    """The preprocessing of pictures that a model's file prescribes for an input."""
 
-    Attributes:
-        normalization: real = (pixel - mean) / std; None if not given.
-        greyscale: whether pictures are grey, also where the input has three channels.
-        size: height and width for dimensions that the input leaves free; None if not given.
-        resize: how a picture of other proportions is fitted, "stretch", "crop" or "pad"; "" if not given.
-        fill: the value of the pixels that padding adds.
-        filter: the resampling filter, one of `Preprocessing.filter`, "linear" (between the nearest four pixels) or "corner"
-            (MediaPipe's); "" if not given.
-        source: where these rules come from, in words.
-    """
-
-    normalization: Normalization | None = None
-    greyscale: bool = False
-    size: tuple[int, int] | None = None
-    resize: str = ""
-    fill: int = 0
+    normalization: Normalization | None = None  #: Real = (pixel - mean) / std; None if not given.
+    greyscale: bool = False  #: Whether pictures are grey, also where the input has three channels.
+    size: tuple[int, int] | None = None  #: Height and width for dimensions that the input leaves free; None if not given.
+    resize: str = ""  #: How a picture of other proportions is fitted, "stretch", "crop" or "pad"; "" if not given.
+    fill: int = 0  #: The value of the pixels that padding adds.
+    #: The resampling filter, one of `Preprocessing.filter`, "linear" (between the nearest four pixels) or "corner" (MediaPipe's);
+    #: "" if not given.
     filter: str = ""
-    source: str = METADATA
+    source: str = METADATA  #: Where these rules come from, in words.
 
 
 def picture_rules_of(model: Model, subgraph: int, position: int) -> PictureRules:
     """Return the preprocessing of pictures that the model's file prescribes for an input.
 
     Args:
-        model: the model.
         subgraph: the subgraph's index.
         position: the input's position among the subgraph's inputs.
 

@@ -28,25 +28,16 @@ _EXAMPLE = "resize=crop,mean=123.7:116.3:103.5,std=58.4:57.1:57.4"
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """The preprocessing of pictures that the user specifies; the defaults leave a choice to the model's metadata.
+    """The preprocessing of pictures that the user specifies; the defaults leave a choice to the model's metadata."""
 
-    Attributes:
-        resize: "stretch", "crop" or "pad"; "" for the rule in the model's metadata, or "stretch" without one.
-        filter: a name of `FILTERS`, "" for area averaging when a picture shrinks and bilinear interpolation when it grows.
-        fill: the value of the pixels that padding adds.
-        order: "rgb" or "bgr".
-        normalization: real = (pixel - mean) / std; None for the one in the model's metadata.
-        scale: real = pixel * scale + offset, in place of `normalization`; None for no such scale.
-        offset: see `scale`; None for 0 if a scale is given.
-    """
-
-    resize: str = ""
+    resize: str = ""  #: "stretch", "crop" or "pad"; "" for the rule in the model's metadata, or "stretch" without one.
+    #: A name of `FILTERS`, "" for area averaging when a picture shrinks and bilinear interpolation when it grows.
     filter: str = ""
-    fill: int = 0
-    order: str = "rgb"
-    normalization: Normalization | None = None
-    scale: float | None = None
-    offset: float | None = None
+    fill: int = 0  #: The value of the pixels that padding adds.
+    order: str = "rgb"  #: "rgb" or "bgr".
+    normalization: Normalization | None = None  #: Real = (pixel - mean) / std; None for the one in the model's metadata.
+    scale: float | None = None  #: Real = pixel * scale + offset, in place of `normalization`; None for no such scale.
+    offset: float | None = None  #: See `scale`; None for 0 if a scale is given.
 
 
 def parse_preprocessing(text: str) -> Preprocessing:

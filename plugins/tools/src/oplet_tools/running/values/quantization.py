@@ -27,17 +27,11 @@ _EXACT = 1 << 52
 
 
 class Clamped(NamedTuple):
-    """Real values beyond a tensor's range, which were clamped.
+    """Real values beyond a tensor's range, which were clamped."""
 
-    Attributes:
-        number: the number of values.
-        place: indices of the first such value.
-        value: the first such value, before it was clamped.
-    """
-
-    number: int
-    place: list[int]
-    value: float
+    number: int  #: The number of values.
+    place: list[int]  #: Indices of the first such value.
+    value: float  #: The first such value, before it was clamped.
 
 
 def integer_limits(details: Details) -> tuple[int, int]:

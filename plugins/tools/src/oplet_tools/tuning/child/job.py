@@ -25,21 +25,14 @@ _KERNELS = "experimental_op_resolver_type"
 
 @dataclass(frozen=True)
 class Job:
-    """The arguments and plugins of an interpreter in a form that can be sent to another process, which opens an equal one.
+    """The arguments and plugins of an interpreter in a form that can be sent to another process, which opens an equal one."""
 
-    Attributes:
-        path: the model's file; "" where the model was given as bytes.
-        settings: the interpreter's keyword arguments that are numbers, booleans or names of enumeration members.
-        limits: the fields of its `Limits`, None where it has none.
-        prefer: the plugins whose kernels the user prefers; they precede those that a candidate prefers.
-        plugins: data from which another process makes an equal plugin manager, see `PluginManager.recipe`.
-    """
-
-    path: str
+    path: str  #: The model's file; "" where the model was given as bytes.
+    #: The interpreter's keyword arguments that are numbers, booleans or names of enumeration members.
     settings: Mapping[str, Any]
-    limits: Mapping[str, Any] | None
-    prefer: Preference
-    plugins: Mapping[str, Any]
+    limits: Mapping[str, Any] | None  #: The fields of its `Limits`, None where it has none.
+    prefer: Preference  #: The plugins whose kernels the user prefers; they precede those that a candidate prefers.
+    plugins: Mapping[str, Any]  #: Data from which another process makes an equal plugin manager, see `PluginManager.recipe`.
 
     def to_json(self) -> dict[str, Any]:
         """Convert the job to a JSON object, which `from_json` reads."""

@@ -67,7 +67,6 @@ def measure_in_child(
     """Measure every candidate for a model in a child process. If one crashes it, a new process measures the remaining ones.
 
     Args:
-        model: the model.
         job: how the child opens the model.
         inputs: values by tensor index.
         bounds: limits of the measurement.

@@ -231,7 +231,6 @@ def randomize_weights(model: Any, random_seed: int = 0, buffers_to_skip: Collect
 
     Args:
         model: the `ModelT` object, with writable constants.
-        random_seed: the seed.
         buffers_to_skip: the indices of buffers to leave unchanged.
     """
     random.seed(random_seed)

@@ -27,10 +27,6 @@ class AppendedFile:
 
     Appended data survive a crash of the process at once, and a loss of power after half a second.
 
-    Args:
-        folder: the folder of the file.
-        name: the file's name.
-
     Raises:
         BlockingIOError: another process has locked the file.
         OSError: the file cannot be opened, is no regular file, or another user may have written it (`EPERM`).

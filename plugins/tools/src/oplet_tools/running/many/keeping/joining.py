@@ -35,19 +35,13 @@ _PADDED = 16
 
 @dataclass
 class _Kind:
-    """Type of an output over all rows: the common dtype (None before the first value, object for text), and a shape for its rank.
-
-    Attributes:
-        longest: the most bytes of a text.
-        texts: the bytes of all texts.
-        utf8: whether all text is UTF-8.
-    """
+    """Type of an output over all rows: the common dtype (None before the first value, object for text), and a shape for its rank."""
 
     dtype: np.dtype[Any] | None = None
     shape: tuple[int, ...] = ()
-    longest: int = 1
-    texts: int = 0
-    utf8: bool = True
+    longest: int = 1  #: The most bytes of a text.
+    texts: int = 0  #: The bytes of all texts.
+    utf8: bool = True  #: Whether all text is UTF-8.
 
     def see(self, array: Array) -> None:
         if self.dtype is None:

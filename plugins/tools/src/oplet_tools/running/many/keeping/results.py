@@ -41,55 +41,33 @@ _MAGIC = b"ROW\n"
 
 @dataclass(frozen=True)
 class OutputForm:
-    """Form in which an output appears in results: all its values, or its highest scores.
-
-    Attributes:
-        name: its name.
-        shape: the shape of a row; -1 where rows may differ.
-        top: the number of highest scores that stand in place of its values, 0 for the values.
-        labels: labels of the scores.
-        rules: the calibration of the scores, and the threshold below which scores are left out.
-    """
+    """Form in which an output appears in results: all its values, or its highest scores."""
 
     name: str
-    shape: tuple[int, ...]
-    top: int = 0
-    labels: tuple[str, ...] = ()
-    rules: ScoreRules | None = None
+    shape: tuple[int, ...]  #: The shape of a row; -1 where rows may differ.
+    top: int = 0  #: The number of highest scores that stand in place of its values, 0 for the values.
+    labels: tuple[str, ...] = ()  #: Labels of the scores.
+    rules: ScoreRules | None = None  #: The calibration of the scores, and the threshold below which scores are left out.
 
 
 class RowResult(NamedTuple):
-    """The result of a row (one set of inputs of many).
-
-    Attributes:
-        number: the row's number.
-        name: its name.
-        outputs: the values of each output, by name; empty with an `error`.
-        top: the highest scores, by output, of outputs that are written so.
-        error: why the row failed; "" if it did not.
-        objects: the objects that an object-detection model found (`Objects.as_dict`), for JSON lines; None for other models.
-    """
+    """The result of a row (one set of inputs of many)."""
 
     number: int
     name: str
-    outputs: Mapping[str, Array]
-    top: Mapping[str, Sequence[Score]]
-    error: str = ""
+    outputs: Mapping[str, Array]  #: The values of each output, by name; empty with an `error`.
+    top: Mapping[str, Sequence[Score]]  #: The highest scores, by output, of outputs that are written so.
+    error: str = ""  #: Why the row failed; "" if it did not.
+    #: The objects that an object-detection model found (`Objects.as_dict`), for JSON lines; None for other models.
     objects: Mapping[str, Any] | None = None
 
 
 class Kept(NamedTuple):
-    """The complete results at the beginning of a file of stored results.
+    """The complete results at the beginning of a file of stored results."""
 
-    Attributes:
-        rows: the number of results.
-        failed: how many of them are errors.
-        nbytes: the bytes that they take in the file, header included.
-    """
-
-    rows: int
-    failed: int
-    nbytes: int
+    rows: int  #: The number of results.
+    failed: int  #: How many of them are errors.
+    nbytes: int  #: The bytes that they take in the file, header included.
 
 
 class ResultFormat(Protocol):
@@ -228,21 +206,13 @@ def _json_cell(array: Array) -> str:
 
 
 class Record(NamedTuple):
-    """The result of a row, read back from a file of `Records`.
+    """The result of a row, read back from a file of `Records`."""
 
-    Attributes:
-        number: the row's number.
-        name: its name.
-        error: why the row failed; "" if it did not.
-        outputs: the values of each output.
-        top: the highest scores, as dictionaries.
-    """
-
-    number: int
+    number: int  #: The row's number.
     name: str
-    error: str
-    outputs: dict[str, Array]
-    top: dict[str, list[dict[str, Any]]]
+    error: str  #: Why the row failed; "" if it did not.
+    outputs: dict[str, Array]  #: The values of each output.
+    top: dict[str, list[dict[str, Any]]]  #: The highest scores, as dictionaries.
 
 
 @dataclass(frozen=True)

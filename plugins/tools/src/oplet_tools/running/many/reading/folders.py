@@ -32,7 +32,6 @@ class Folder:
     Files of other kinds, hidden ones and linked folders are left out.
 
     Args:
-        path: the folder.
         names: the inputs that need values. Files have the value of the first, unless some are .npz or .json, which name their inputs.
         say: called with a sentence on files that were left out.
 

@@ -24,15 +24,10 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class InputOptions:
-    """Options of the conversion of given values to the inputs' types and shapes.
+    """Options of the conversion of given values to the inputs' types and shapes."""
 
-    Attributes:
-        raw: whether values are the integers of quantized tensors.
-        preprocessing: the preprocessing of pictures.
-    """
-
-    raw: bool = False
-    preprocessing: Preprocessing = field(default_factory=Preprocessing)
+    raw: bool = False  #: Whether values are the integers of quantized tensors.
+    preprocessing: Preprocessing = field(default_factory=Preprocessing)  #: The preprocessing of pictures.
 
 
 class Part(Protocol):
@@ -49,17 +44,11 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class Row:
-    """One row: a value for each input, still to be loaded.
+    """One row: a value for each input, still to be loaded."""
 
-    Attributes:
-        name: its name in messages and results.
-        parts: the parts that load the values.
-        error: why the row has no values, "" if it has.
-    """
-
-    name: str
-    parts: tuple[Part, ...] = ()
-    error: str = ""
+    name: str  #: Its name in messages and results.
+    parts: tuple[Part, ...] = ()  #: The parts that load the values.
+    error: str = ""  #: Why the row has no values, "" if it has.
 
 
 class RowSource(Protocol):
@@ -82,15 +71,10 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True)
 class FilePart:
-    """A file that holds one row: a picture, or .npy, .npz or .json.
-
-    Attributes:
-        path: the file.
-        names: the inputs that it may have values for; if there are several, the entries of the file say which.
-    """
+    """A file that holds one row: a picture, or .npy, .npz or .json."""
 
     path: Path
-    names: tuple[str, ...]
+    names: tuple[str, ...]  #: The inputs that it may have values for; if there are several, the entries of the file say which.
 
     def load(self, details: Mapping[str, Details], options: InputOptions, notify: NoticeCallback) -> dict[str, Array]:
         text = f"{self.names[0]}={self.path}" if len(self.names) == 1 else str(self.path)
@@ -101,17 +85,11 @@ class FilePart:
 
 @dataclass(frozen=True)
 class JsonPart:
-    """A line of JSON: an object with values by the inputs' names, or for one input its value alone.
+    """A line of JSON: an object with values by the inputs' names, or for one input its value alone."""
 
-    Attributes:
-        line: the text.
-        source: the name of the line in messages.
-        names: the inputs that the line has values for.
-    """
-
-    line: bytes
-    source: str
-    names: tuple[str, ...]
+    line: bytes  #: The text.
+    source: str  #: The name of the line in messages.
+    names: tuple[str, ...]  #: The inputs that the line has values for.
 
     def load(self, details: Mapping[str, Details], options: InputOptions, notify: NoticeCallback) -> dict[str, Array]:
         content = parse_json(self.line, self.source, "line of JSON")
@@ -130,17 +108,11 @@ class JsonPart:
 
 @dataclass(frozen=True)
 class ValuePart:
-    """A value that was read already: an array, or the bytes of a picture.
+    """A value that was read already: an array, or the bytes of a picture."""
 
-    Attributes:
-        name: the name of the input.
-        value: the array, or the bytes of a PNG or JPEG file.
-        source: the name of the value in messages.
-    """
-
-    name: str
-    value: Any
-    source: str
+    name: str  #: The name of the input.
+    value: Any  #: The array, or the bytes of a PNG or JPEG file.
+    source: str  #: The name of the value in messages.
 
     def load(self, details: Mapping[str, Details], options: InputOptions, notify: NoticeCallback) -> dict[str, Array]:
         if isinstance(self.value, bytes):

@@ -26,12 +26,9 @@ __all__ = ["Sources", "open_sources"]
 
 @dataclass
 class Sources:
-    """The sources (files, folders, streams) of all inputs' rows.
+    """The sources (files, folders, streams) of all inputs' rows."""
 
-    Attributes:
-        constants: the inputs with the same value in every row: by name, the value and the file that it came from.
-    """
-
+    #: The inputs with the same value in every row: by name, the value and the file that it came from.
     constants: dict[str, tuple[NDArray[Any], str]] = field(default_factory=dict)
     _sources: dict[str, RowSource] = field(default_factory=dict)
 
