@@ -7,16 +7,17 @@ the results.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, Registration, charge, ensure
 from oplet.errors import PrepareError
 from oplet.kernels.arrays import Array, Shape, Thunk, copies
-from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.signature import Signature
+from oplet_flex_ops.attributes import Attributes, attributes_of
+from oplet_flex_ops.signature import Signature, Types
 
 __all__ = ["Bind", "Compute", "Settings", "Shapes", "Views", "computed", "filled", "reserve", "shaped", "viewed", "zeros"]
 
@@ -37,38 +38,28 @@ _SCRATCH = 4
 _ADDRESSABLE = 1 << 62
 
 
-class _Prepared(NamedTuple):
-    settings: Any
-    shapes_known: bool
-
-
 def shaped(
-    signature: Signature,
-    shapes: Shapes,
-    bind: Bind,
-    *,
-    settings: Settings | None = None,
-    reads: Sequence[str] = (),
-    pure: bool = True,
+    op: str, text: str, shapes: Shapes, bind: Bind, settings: Settings | None = None, *, pure: bool = True, **types: Types
 ) -> Registration:
     """Build the registration of an op whose output shapes are known before it runs.
 
     Args:
-        signature: the types and ranks of its inputs and outputs.
+        op: the operator's name.
+        text: its inputs and outputs, of the form that `Signature` describes; "!" marks the inputs whose values `shapes` reads.
         shapes: returns the outputs' shapes; raises EnsureError for invalid inputs.
         bind: returns the function that runs the node for the present shapes.
         settings: parses the node's attributes once, for `shapes` and `bind`; None for an op whose only attributes are element
             types.
-        reads: names of the inputs whose values, not only shapes, `shapes` needs.
         pure: whether the outputs depend on the inputs only.
+        types: the allowed types of each type attribute.
     """
-    positions = [signature.position(name) for name in reads]
+    signature = Signature(op, text, **types)
 
     def prepare(context: Context, node: Node) -> None:
-        attributes = Attributes(node)
+        attributes = attributes_of(node)
         signature.check(context, node, attributes)
         given = settings(attributes) if settings else None
-        known = all(node.inputs[position].is_constant for position in positions)
+        known = all(node.inputs[position].is_constant for position in signature.reads)
         if known:
             try:
                 _resize(context, node, shapes(node, given))
@@ -77,7 +68,7 @@ def shaped(
         if not known:
             for output in node.outputs:
                 context.set_dynamic(output)
-        node.prepared = _Prepared(given, known)
+        node.prepared = given, known
 
     def bound(context: Context, node: Node) -> Thunk:
         given, known = node.prepared
@@ -93,19 +84,17 @@ def shaped(
     return Registration(prepare=prepare, bind=bound, pure=pure)
 
 
-def viewed(
-    signature: Signature, shapes: Shapes, views: Views, *, settings: Settings | None = None, reads: Sequence[str] = ()
-) -> Registration:
+def viewed(op: str, text: str, shapes: Shapes, views: Views, settings: Settings | None = None, **types: Types) -> Registration:
     """Build the registration of an op that only moves values: its outputs are copies of the array views that `views` returns."""
 
     def bind(node: Node, given: Any) -> Thunk:
         return copies(list(zip([output.data for output in node.outputs], views(node, given))))
 
-    return shaped(signature, shapes, bind, settings=settings, reads=reads)
+    return shaped(op, text, shapes, bind, settings, **types)
 
 
 def filled(
-    signature: Signature, shapes: Shapes, compute: Compute, *, settings: Settings | None = None, reads: Sequence[str] = ()
+    op: str, text: str, shapes: Shapes, compute: Compute, settings: Settings | None = None, **types: Types
 ) -> Registration:
     """Build the registration of an op with known output shapes; `compute(settings, outputs, *inputs)` writes into the outputs.
 
@@ -115,25 +104,24 @@ def filled(
 
     def bind(node: Node, given: Any) -> Thunk:
         outputs, inputs = [output.data for output in node.outputs], [tensor.data for tensor in node.inputs]
+        return partial(compute, given, outputs, *inputs)
 
-        def run() -> None:
-            compute(given, outputs, *inputs)
-
-        return run
-
-    return shaped(signature, shapes, bind, settings=settings, reads=reads)
+    return shaped(op, text, shapes, bind, settings, **types)
 
 
-def computed(signature: Signature, compute: Compute, *, settings: Settings | None = None, pure: bool = True) -> Registration:
+def computed(
+    op: str, text: str, compute: Compute, settings: Settings | None = None, *, pure: bool = True, **types: Types
+) -> Registration:
     """Build the registration of an op whose output shapes depend on its results.
 
     Args:
         compute: gets the settings and the inputs' arrays, and returns an array, or a sequence of one for each output. What it
             allocates beyond four times the inputs' bytes it must count against the memory limit itself, by `reserve`.
     """
+    signature = Signature(op, text, **types)
 
     def prepare(context: Context, node: Node) -> None:
-        attributes = Attributes(node)
+        attributes = attributes_of(node)
         signature.check(context, node, attributes)
         node.prepared = settings(attributes) if settings else None
         for output in node.outputs:

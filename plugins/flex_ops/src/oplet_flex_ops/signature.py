@@ -22,7 +22,7 @@ REALS: Final[Types] = (
 NUMBERS: Final[Types] = (*REALS, TensorType.COMPLEX64, TensorType.COMPLEX128)
 INDICES: Final[Types] = (TensorType.INT32, TensorType.INT64)
 
-_ARGUMENT = re.compile(r"(\w+): (?:(\w+)?(\*))?(\w+)(?:\[(\d)\])?")
+_ARGUMENT = re.compile(r"(\w+)(!?): (?:(\w+)?(\*))?(\w+)(?:\[(\d)\])?")
 
 
 class _Argument(NamedTuple):
@@ -34,6 +34,7 @@ class _Argument(NamedTuple):
         is_list: whether its types are a list, which also says how many tensors it has.
         type: the name of a TensorType, or of the attribute that has the type.
         rank: the number of dimensions that the tensors must have; None for any.
+        is_read: whether the outputs' shapes depend on its values.
     """
 
     name: str
@@ -41,6 +42,7 @@ class _Argument(NamedTuple):
     is_list: bool
     type: str
     rank: int | None
+    is_read: bool
 
 
 class _Slot(NamedTuple):
@@ -56,28 +58,29 @@ class Signature:
 
     The text lists arguments as `name: type`, inputs and outputs divided by `->`. A type is that of `TensorType` or an attribute
     of the node; `N*T` stands for N tensors of type T (N is an attribute), `*T` for one per type in the list T; `[2]` after a type
-    is the required rank.
+    is the required rank, "!" after a name says that the outputs' shapes depend on the argument's values.
 
     Args:
-        text: the arguments, such as "input: T, axis: Tidx[0] -> output: T".
+        op: the operator's name.
+        text: the arguments, such as "input: T, axis!: Tidx[0] -> output: T".
         types: the allowed types of each type attribute; an attribute that is not named may be any type. The first is the default
             of outputs if the node lacks the attribute.
 
     Attributes:
         op: the operator's name.
-        inputs: the names of the input arguments.
+        reads: the positions of the inputs on whose values the outputs' shapes depend; negative behind an argument of many tensors.
     """
 
     def __init__(self, op: str, text: str, **types: Types) -> None:
         self.op, self.types = op, types
         self._inputs, self._outputs = (_arguments(side) for side in text.split("->"))
-        self.inputs = [argument.name for argument in self._inputs]
-
-    def position(self, name: str) -> int:
-        """Return the position of the single-tensor argument `name`; negative if it follows an argument of many tensors."""
-        number = self.inputs.index(name)
-        many = any(argument.number or argument.is_list for argument in self._inputs[:number])
-        return number - len(self.inputs) if many else number
+        self.reads: list[int] = []
+        first = 0
+        for number, argument in enumerate(self._inputs):
+            if argument.is_read:
+                self.reads.append(number - first)
+            if argument.number or argument.is_list:
+                first = len(self._inputs)
 
     def check(self, context: Context, node: Node, attributes: Attributes) -> None:
         """Check a node's tensors against the signature, and set its outputs' types from its attributes.
@@ -141,6 +144,6 @@ class Signature:
 
 def _arguments(text: str) -> list[_Argument]:
     return [
-        _Argument(name, count or None, bool(star) and not count, type, int(rank) if rank else None)
-        for name, count, star, type, rank in _ARGUMENT.findall(text)
+        _Argument(name, count or None, bool(star) and not count, type, int(rank) if rank else None, bool(read))
+        for name, read, count, star, type, rank in _ARGUMENT.findall(text)
     ]

@@ -16,10 +16,10 @@ from oplet import Context, Node, Registration, Tensor, TensorType, charge, ensur
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.shapes import defer_or_resize, defer_or_run
-from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.attributes import Attributes, attributes_of
 from oplet_flex_ops.numerics.types import SHORT_FLOATS
 
-__all__ = ["Formula", "Shapes", "Signature", "Step", "attributes_of", "operator", "quietly"]
+__all__ = ["Formula", "Shapes", "Signature", "Step", "operator", "quietly"]
 
 #: The shapes of the outputs. It reads values only of the inputs that `operator` names as `values`, and refuses what cannot be computed.
 Shapes = Callable[[Node, Attributes], Sequence[Shape]]
@@ -72,11 +72,6 @@ class Signature:
         """Return the allowed types of the first input."""
         kind = next(iter([*self.inputs, *self.outputs]))
         return (kind,) if isinstance(kind, TensorType) else tuple(self.types[kind.rpartition("*")[2]])
-
-
-def attributes_of(node: Node) -> Attributes:
-    """Return the node's attributes, parsed once and cached."""
-    return node.cached("attributes", (), lambda: Attributes(node))
 
 
 def operator(

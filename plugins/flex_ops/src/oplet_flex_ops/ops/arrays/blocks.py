@@ -9,12 +9,12 @@ from itertools import chain
 from math import prod
 from typing import NamedTuple
 
-from oplet import Node, Registration, ensure
+from oplet import Node, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk, copier
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped, zeros
-from oplet_flex_ops.signature import INDICES, Signature
+from oplet_flex_ops.signature import INDICES
 
 
 class _Blocks(NamedTuple):
@@ -103,31 +103,25 @@ def _block_size(attributes: Attributes) -> int:
 _TO_BATCH = {"Tpaddings": INDICES, "Tblock_shape": INDICES}
 _TO_SPACE = {"Tcrops": INDICES, "Tblock_shape": INDICES, "Tidx": INDICES}
 
-SPACETOBATCH: Registration = shaped(
-    Signature("SpaceToBatch", "input: T, paddings: Tpaddings[2] -> output: T", **_TO_BATCH),
+SPACETOBATCH = shaped(
+    "SpaceToBatch", "input: T, paddings!: Tpaddings[2] -> output: T", _to_batch_shapes, _to_batch, _block_size, **_TO_BATCH
+)
+SPACETOBATCHND = shaped(
+    "SpaceToBatchND",
+    "input: T, block_shape!: Tblock_shape[1], paddings!: Tpaddings[2] -> output: T",
     _to_batch_shapes,
     _to_batch,
-    settings=_block_size,
-    reads=["paddings"],
+    **_TO_BATCH,
 )
-SPACETOBATCHND: Registration = shaped(
-    Signature("SpaceToBatchND", "input: T, block_shape: Tblock_shape[1], paddings: Tpaddings[2] -> output: T", **_TO_BATCH),
-    _to_batch_shapes,
-    _to_batch,
-    reads=["block_shape", "paddings"],
+BATCHTOSPACE = shaped(
+    "BatchToSpace", "input: T, crops!: Tidx[2] -> output: T", _to_space_shapes, _to_space, _block_size, **_TO_SPACE
 )
-BATCHTOSPACE: Registration = shaped(
-    Signature("BatchToSpace", "input: T, crops: Tidx[2] -> output: T", **_TO_SPACE),
+BATCHTOSPACEND = shaped(
+    "BatchToSpaceND",
+    "input: T, block_shape!: Tblock_shape[1], crops!: Tcrops[2] -> output: T",
     _to_space_shapes,
     _to_space,
-    settings=_block_size,
-    reads=["crops"],
-)
-BATCHTOSPACEND: Registration = shaped(
-    Signature("BatchToSpaceND", "input: T, block_shape: Tblock_shape[1], crops: Tcrops[2] -> output: T", **_TO_SPACE),
-    _to_space_shapes,
-    _to_space,
-    reads=["block_shape", "crops"],
+    **_TO_SPACE,
 )
 
 
@@ -168,9 +162,5 @@ def _from_depth_bind(node: Node, block: int) -> Thunk:
     return _turner(node, (batch, height, width, block, block, depth // (block * block)))
 
 
-SPACETODEPTH: Registration = shaped(
-    Signature("SpaceToDepth", "input: T -> output: T"), _to_depth_shapes, _to_depth_bind, settings=_depth_block
-)
-DEPTHTOSPACE: Registration = shaped(
-    Signature("DepthToSpace", "input: T -> output: T"), _from_depth_shapes, _from_depth_bind, settings=_depth_block
-)
+SPACETODEPTH = shaped("SpaceToDepth", "input: T -> output: T", _to_depth_shapes, _to_depth_bind, _depth_block)
+DEPTHTOSPACE = shaped("DepthToSpace", "input: T -> output: T", _from_depth_shapes, _from_depth_bind, _depth_block)

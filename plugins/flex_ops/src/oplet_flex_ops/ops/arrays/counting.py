@@ -18,7 +18,7 @@ from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled
 from oplet_flex_ops.numerics.dense import PORTION, portions
-from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
+from oplet_flex_ops.signature import INDICES, NUMBERS
 
 __all__ = ["count_values"]
 
@@ -95,13 +95,13 @@ def _uniques(op: str, *, axis: bool, counts: bool) -> Registration:
         return [values, numbers, np.bincount(numbers, minlength=count)] if counts else [values, numbers]
 
     text = f"x: T{', axis: Taxis[1]' if axis else ''} -> y: T, idx: out_idx{', count: out_idx' if counts else ''}"
-    return computed(Signature(op, text, T=_COMPARABLE, Taxis=INDICES, out_idx=INDICES), compute)
+    return computed(op, text, compute, T=_COMPARABLE, Taxis=INDICES, out_idx=INDICES)
 
 
-UNIQUE: Registration = _uniques("Unique", axis=False, counts=False)
-UNIQUEV2: Registration = _uniques("UniqueV2", axis=True, counts=False)
-UNIQUEWITHCOUNTS: Registration = _uniques("UniqueWithCounts", axis=False, counts=True)
-UNIQUEWITHCOUNTSV2: Registration = _uniques("UniqueWithCountsV2", axis=True, counts=True)
+UNIQUE = _uniques("Unique", axis=False, counts=False)
+UNIQUEV2 = _uniques("UniqueV2", axis=True, counts=False)
+UNIQUEWITHCOUNTS = _uniques("UniqueWithCounts", axis=False, counts=True)
+UNIQUEWITHCOUNTSV2 = _uniques("UniqueWithCountsV2", axis=True, counts=True)
 
 
 def _list_diff(given: Any, x: Array, y: Array) -> list[Array]:
@@ -114,9 +114,7 @@ def _strings_left(x: Array, y: Array) -> NDArray[np.intp]:
     return np.array([place for place, text in enumerate(paced(listed(x))) if text not in known], np.intp)
 
 
-LISTDIFF: Registration = computed(
-    Signature("ListDiff", "x: T[1], y: T[1] -> out: T, idx: out_idx", T=_COMPARABLE, out_idx=INDICES), _list_diff
-)
+LISTDIFF = computed("ListDiff", "x: T[1], y: T[1] -> out: T, idx: out_idx", _list_diff, T=_COMPARABLE, out_idx=INDICES)
 
 
 def _invert(given: Any, outputs: list[Array], x: Array) -> None:
@@ -128,9 +126,7 @@ def _invert(given: Any, outputs: list[Array], x: Array) -> None:
     ensure((outputs[0] >= 0).all(), "the numbers are no permutation: one of them stands there twice.")
 
 
-INVERTPERMUTATION: Registration = filled(
-    Signature("InvertPermutation", "x: T[1] -> y: T", T=INDICES), lambda node, given: [node.inputs[0].shape], _invert
-)
+INVERTPERMUTATION = filled("InvertPermutation", "x: T[1] -> y: T", lambda node, given: [node.inputs[0].shape], _invert, T=INDICES)
 
 
 def count_values(target: Array, rows: Array | Callable[[slice], Array], values: Array, weights: Array, binary: bool) -> None:
@@ -177,11 +173,12 @@ def _no_rows(part: slice) -> Array:
     return np.zeros(part.stop - part.start, np.intp)
 
 
-BINCOUNT: Registration = filled(
-    Signature("Bincount", "arr: INT32, size: INT32[0], weights: T -> bins: T", T=_WEIGHTS),
+BINCOUNT = filled(
+    "Bincount",
+    "arr: INT32, size!: INT32[0], weights: T -> bins: T",
     lambda node, given: [(_bins(1)(node),)],
     _bincount,
-    reads=["size"],
+    T=_WEIGHTS,
 )
 
 
@@ -204,12 +201,8 @@ def _binary(attributes: Attributes) -> bool:
     return attributes.flag("binary_output", default=False)
 
 
-DENSEBINCOUNT: Registration = filled(
-    Signature("DenseBincount", "input: Tidx, size: Tidx, weights: T -> output: T", Tidx=INDICES, T=_WEIGHTS),
-    _dense_shapes,
-    _dense,
-    settings=_binary,
-    reads=["size"],
+DENSEBINCOUNT = filled(
+    "DenseBincount", "input: Tidx, size!: Tidx, weights: T -> output: T", _dense_shapes, _dense, _binary, Tidx=INDICES, T=_WEIGHTS
 )
 
 
@@ -235,9 +228,11 @@ def _histogram(given: Any, outputs: list[Array], values: Array, bounds: Array, n
         )
 
 
-HISTOGRAMFIXEDWIDTH: Registration = filled(
-    Signature("HistogramFixedWidth", "values: T, value_range: T, nbins: INT32[0] -> out: dtype", T=_WEIGHTS, dtype=INDICES),
+HISTOGRAMFIXEDWIDTH = filled(
+    "HistogramFixedWidth",
+    "values: T, value_range: T, nbins!: INT32[0] -> out: dtype",
     _histogram_shapes,
     _histogram,
-    reads=["nbins"],
+    T=_WEIGHTS,
+    dtype=INDICES,
 )

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, ensure
+from oplet import Node, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int, read_ints, resolve_axis
 from oplet_flex_ops.kernel import filled, shaped, viewed
-from oplet_flex_ops.signature import FLOATS, INDICES, NUMBERS, REALS, Signature
+from oplet_flex_ops.signature import FLOATS, INDICES, NUMBERS, REALS
 
 _VALUES = (*NUMBERS, TensorType.BOOL, TensorType.STRING)
 
@@ -39,24 +39,27 @@ def _fill(given: Any, outputs: list[Array], dims: Array, value: Array) -> None:
     outputs[0].fill(value.item() if value.dtype == object else value.reshape(())[()])
 
 
-FILL: Registration = filled(
-    Signature("Fill", "dims: index_type[1], value: T -> output: T", index_type=INDICES), _fill_shapes, _fill, reads=["dims"]
-)
-EMPTY: Registration = filled(
-    Signature("Empty", "shape: INT32[1] -> output: dtype", dtype=_VALUES),
+FILL = filled("Fill", "dims!: index_type[1], value: T -> output: T", _fill_shapes, _fill, index_type=INDICES)
+EMPTY = filled(
+    "Empty",
+    "shape!: INT32[1] -> output: dtype",
     lambda node, given: [_sizes(node, 0)],
     lambda given, outputs, shape: outputs[0].fill(_zero(outputs[0].dtype)),
-    reads=["shape"],
+    dtype=_VALUES,
 )
-ZEROSLIKE: Registration = filled(
-    Signature("ZerosLike", "x: T -> y: T", T=_VALUES),
+ZEROSLIKE = filled(
+    "ZerosLike",
+    "x: T -> y: T",
     lambda node, given: [node.inputs[0].shape],
     lambda given, outputs, x: outputs[0].fill(_zero(x.dtype)),
+    T=_VALUES,
 )
-ONESLIKE: Registration = filled(
-    Signature("OnesLike", "x: T -> y: T", T=(*NUMBERS, TensorType.BOOL)),
+ONESLIKE = filled(
+    "OnesLike",
+    "x: T -> y: T",
     lambda node, given: [node.inputs[0].shape],
     lambda given, outputs, x: outputs[0].fill(1),
+    T=(*NUMBERS, TensorType.BOOL),
 )
 
 
@@ -86,12 +89,7 @@ def _range(given: Any, outputs: list[Array], start: Array, limit: Array, delta: 
         np.add(output, start.reshape(()), output)
 
 
-RANGE: Registration = filled(
-    Signature("Range", "start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx", Tidx=REALS),
-    _range_shapes,
-    _range,
-    reads=["start", "limit", "delta"],
-)
+RANGE = filled("Range", "start!: Tidx, limit!: Tidx, delta!: Tidx -> output: Tidx", _range_shapes, _range, Tidx=REALS)
 
 
 def _lin_space_shapes(node: Node, given: Any) -> list[Shape]:
@@ -111,11 +109,8 @@ def _lin_space(given: Any, outputs: list[Array], start: Array, stop: Array, num:
         output[-1] = stop
 
 
-LINSPACE: Registration = filled(
-    Signature("LinSpace", "start: T[0], stop: T[0], num: Tidx[0] -> output: T", T=FLOATS, Tidx=INDICES),
-    _lin_space_shapes,
-    _lin_space,
-    reads=["num"],
+LINSPACE = filled(
+    "LinSpace", "start: T[0], stop: T[0], num!: Tidx[0] -> output: T", _lin_space_shapes, _lin_space, T=FLOATS, Tidx=INDICES
 )
 
 
@@ -143,16 +138,13 @@ def _one_hot(node: Node, axis: int) -> Thunk:
     return run
 
 
-ONEHOT: Registration = shaped(
-    Signature(
-        "OneHot",
-        "indices: TI, depth: INT32[0], on_value: T[0], off_value: T[0] -> output: T",
-        TI=(TensorType.INT64, TensorType.INT32, TensorType.UINT8, TensorType.INT8),
-    ),
+ONEHOT = shaped(
+    "OneHot",
+    "indices: TI, depth!: INT32[0], on_value: T[0], off_value: T[0] -> output: T",
     _one_hot_shapes,
     _one_hot,
-    settings=lambda attributes: attributes.integer("axis", least=-1, default=-1),
-    reads=["depth"],
+    lambda attributes: attributes.integer("axis", least=-1, default=-1),
+    TI=(TensorType.INT64, TensorType.INT32, TensorType.UINT8, TensorType.INT8),
 )
 
 _DIAGONAL = (
@@ -186,8 +178,8 @@ def _diag_part_view(node: Node, given: Any) -> list[Array]:
     return [source.reshape(-1)[:: output.size + 1].reshape(output.shape)]
 
 
-DIAG: Registration = filled(Signature("Diag", "diagonal: T -> output: T", T=_DIAGONAL), _diag_shapes, _diag)
-DIAGPART: Registration = viewed(Signature("DiagPart", "input: T -> diagonal: T", T=_DIAGONAL), _diag_part_shapes, _diag_part_view)
+DIAG = filled("Diag", "diagonal: T -> output: T", _diag_shapes, _diag, T=_DIAGONAL)
+DIAGPART = viewed("DiagPart", "input: T -> diagonal: T", _diag_part_shapes, _diag_part_view, T=_DIAGONAL)
 
 
 def _broadcast_shapes(node: Node, given: Any) -> list[Shape]:
@@ -200,9 +192,10 @@ def _broadcast_shapes(node: Node, given: Any) -> list[Shape]:
     return [sizes]
 
 
-BROADCASTTO: Registration = viewed(
-    Signature("BroadcastTo", "input: T, shape: Tidx[1] -> output: T", Tidx=INDICES),
+BROADCASTTO = viewed(
+    "BroadcastTo",
+    "input: T, shape!: Tidx[1] -> output: T",
     _broadcast_shapes,
     lambda node, given: [np.broadcast_to(node.inputs[0].data, node.outputs[0].shape)],
-    reads=["shape"],
+    Tidx=INDICES,
 )

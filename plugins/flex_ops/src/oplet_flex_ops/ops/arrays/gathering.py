@@ -20,7 +20,7 @@ from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import reserve, shaped
 from oplet_flex_ops.positions import checked, row_numbers
-from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature, Types
+from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Types
 
 _SHORT = (*INDICES, TensorType.INT16)
 
@@ -65,20 +65,22 @@ def _gather(node: Node, batch_dims: int) -> Thunk:
     return run
 
 
-GATHER: Registration = shaped(
-    Signature("Gather", "params: Tparams, indices: Tindices -> output: Tparams", Tindices=INDICES),
+GATHER = shaped(
+    "Gather",
+    "params: Tparams, indices: Tindices -> output: Tparams",
     _gather_shapes,
     _gather,
-    settings=lambda attributes: 0,
+    lambda attributes: 0,
+    Tindices=INDICES,
 )
-GATHERV2: Registration = shaped(
-    Signature(
-        "GatherV2", "params: Tparams, indices: Tindices, axis: Taxis[0] -> output: Tparams", Tindices=_SHORT, Taxis=INDICES
-    ),
+GATHERV2 = shaped(
+    "GatherV2",
+    "params: Tparams, indices: Tindices, axis!: Taxis[0] -> output: Tparams",
     _gather_shapes,
     _gather,
-    settings=lambda attributes: attributes.integer("batch_dims", default=0),
-    reads=["axis"],
+    lambda attributes: attributes.integer("batch_dims", default=0),
+    Tindices=_SHORT,
+    Taxis=INDICES,
 )
 
 
@@ -120,11 +122,8 @@ def _gather_nd(node: Node, skip: bool) -> Thunk:
     return run
 
 
-GATHERND: Registration = shaped(
-    Signature("GatherNd", "params: Tparams, indices: Tindices -> output: Tparams", Tindices=_SHORT),
-    _gather_nd_shapes,
-    _gather_nd,
-    settings=_skips,
+GATHERND = shaped(
+    "GatherNd", "params: Tparams, indices: Tindices -> output: Tparams", _gather_nd_shapes, _gather_nd, _skips, Tindices=_SHORT
 )
 
 
@@ -187,17 +186,14 @@ def _scatter_nd(node: Node, skip: bool) -> Thunk:
     return run
 
 
-SCATTERND: Registration = shaped(
-    Signature(
-        "ScatterNd",
-        "indices: Tindices, updates: T, shape: Tindices[1] -> output: T",
-        T=(*NUMBERS, TensorType.BOOL, TensorType.STRING),
-        Tindices=_SHORT,
-    ),
+SCATTERND = shaped(
+    "ScatterNd",
+    "indices: Tindices, updates: T, shape!: Tindices[1] -> output: T",
     _scatter_nd_shapes,
     _scatter_nd,
-    settings=_skips,
-    reads=["shape"],
+    _skips,
+    T=(*NUMBERS, TensorType.BOOL, TensorType.STRING),
+    Tindices=_SHORT,
 )
 
 
@@ -214,12 +210,12 @@ def _tensor_scatter(op: str, apply: Any, types: Types, name: str = "tensor") -> 
 
     text = f"{name}: T, indices: Tindices, updates: T -> output: T"
     indices = (*_SHORT, TensorType.UINT16) if apply is None else INDICES
-    return shaped(Signature(op, text, T=types, Tindices=indices), _tensor_scatter_shapes, bind, settings=_skips)
+    return shaped(op, text, _tensor_scatter_shapes, bind, _skips, T=types, Tindices=indices)
 
 
-TENSORSCATTERADD: Registration = _tensor_scatter("TensorScatterAdd", np.add, NUMBERS)
-TENSORSCATTERSUB: Registration = _tensor_scatter("TensorScatterSub", np.subtract, NUMBERS)
-TENSORSCATTERMAX: Registration = _tensor_scatter("TensorScatterMax", np.maximum, REALS)
-TENSORSCATTERMIN: Registration = _tensor_scatter("TensorScatterMin", np.minimum, REALS)
-TENSORSCATTERUPDATE: Registration = _tensor_scatter("TensorScatterUpdate", None, ())
-SCATTERNDNONALIASINGADD: Registration = _tensor_scatter("ScatterNdNonAliasingAdd", np.add, (*NUMBERS, TensorType.BOOL), "input")
+TENSORSCATTERADD = _tensor_scatter("TensorScatterAdd", np.add, NUMBERS)
+TENSORSCATTERSUB = _tensor_scatter("TensorScatterSub", np.subtract, NUMBERS)
+TENSORSCATTERMAX = _tensor_scatter("TensorScatterMax", np.maximum, REALS)
+TENSORSCATTERMIN = _tensor_scatter("TensorScatterMin", np.minimum, REALS)
+TENSORSCATTERUPDATE = _tensor_scatter("TensorScatterUpdate", None, ())
+SCATTERNDNONALIASINGADD = _tensor_scatter("ScatterNdNonAliasingAdd", np.add, (*NUMBERS, TensorType.BOOL), "input")

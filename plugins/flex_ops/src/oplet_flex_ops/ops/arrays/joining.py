@@ -15,7 +15,7 @@ from oplet import Node, Registration, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk, copies
 from oplet.kernels.axes import along, read_int, read_ints, resolve_axis
 from oplet_flex_ops.kernel import shaped, viewed
-from oplet_flex_ops.signature import INDICES, Signature
+from oplet_flex_ops.signature import INDICES
 
 
 def _pieces(starts: Sequence[int], array: Array, axis: int) -> list[Array]:
@@ -41,11 +41,11 @@ def _concat(op: str, text: str, axis_at: int) -> Registration:
         targets = _pieces(starts, node.outputs[0].data, axis)
         return copies([(target, source.data) for target, source in zip(targets, sources)])
 
-    return shaped(Signature(op, text, Tidx=INDICES), shapes, bind, reads=["axis" if axis_at else "concat_dim"])
+    return shaped(op, text, shapes, bind, Tidx=INDICES)
 
 
-CONCAT: Registration = _concat("Concat", "concat_dim: INT32[0], values: N*T -> output: T", 0)
-CONCATV2: Registration = _concat("ConcatV2", "values: N*T, axis: Tidx -> output: T", -1)
+CONCAT = _concat("Concat", "concat_dim!: INT32[0], values: N*T -> output: T", 0)
+CONCATV2 = _concat("ConcatV2", "values: N*T, axis!: Tidx -> output: T", -1)
 
 
 def _split_shapes(node: Node, given: Any) -> list[Shape]:
@@ -62,9 +62,7 @@ def _split_views(node: Node, given: Any) -> list[Array]:
     return np.split(value.data, count, axis)
 
 
-SPLIT: Registration = viewed(
-    Signature("Split", "split_dim: INT32[0], value: T -> output: num_split*T"), _split_shapes, _split_views, reads=["split_dim"]
-)
+SPLIT = viewed("Split", "split_dim!: INT32[0], value: T -> output: num_split*T", _split_shapes, _split_views)
 
 
 def _split_sizes(node: Node) -> tuple[int, list[int]]:
@@ -95,15 +93,12 @@ def _split_v_views(node: Node, given: Any) -> list[Array]:
     return _pieces(list(accumulate([0, *sizes])), node.inputs[0].data, axis)
 
 
-SPLITV: Registration = viewed(
-    Signature(
-        "SplitV",
-        "value: T, size_splits: Tlen, split_dim: INT32[0] -> output: num_split*T",
-        Tlen=(TensorType.INT64, TensorType.INT32, TensorType.INT8),
-    ),
+SPLITV = viewed(
+    "SplitV",
+    "value: T, size_splits!: Tlen, split_dim!: INT32[0] -> output: num_split*T",
     _split_v_shapes,
     _split_v_views,
-    reads=["size_splits", "split_dim"],
+    Tlen=(TensorType.INT64, TensorType.INT32, TensorType.INT8),
 )
 
 
@@ -120,11 +115,8 @@ def _pack_bind(node: Node, axis: int) -> Thunk:
     return copies([(output[along(at, number, ...)], tensor.data) for number, tensor in enumerate(node.inputs)])
 
 
-PACK: Registration = shaped(
-    Signature("Pack", "values: N*T -> output: T"),
-    _pack_shapes,
-    _pack_bind,
-    settings=lambda attributes: attributes.integer("axis", default=0),
+PACK = shaped(
+    "Pack", "values: N*T -> output: T", _pack_shapes, _pack_bind, lambda attributes: attributes.integer("axis", default=0)
 )
 
 
@@ -141,9 +133,6 @@ def _unpack_views(node: Node, axis: int) -> list[Array]:
     return [value.data[along(at, number, ...)] for number in range(len(node.outputs))]
 
 
-UNPACK: Registration = viewed(
-    Signature("Unpack", "value: T -> output: num*T"),
-    _unpack_shapes,
-    _unpack_views,
-    settings=lambda attributes: attributes.integer("axis", default=0),
+UNPACK = viewed(
+    "Unpack", "value: T -> output: num*T", _unpack_shapes, _unpack_views, lambda attributes: attributes.integer("axis", default=0)
 )

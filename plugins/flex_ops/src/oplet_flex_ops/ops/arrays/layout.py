@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, ensure
+from oplet import Node, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_int, read_ints, resolve_axis
 from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.kernel import filled, viewed
-from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
+from oplet_flex_ops.signature import INDICES, NUMBERS
 
 #: numpy's least limit of dimensions.
 _MOST_AXES = 32
@@ -42,9 +42,7 @@ def _reshape_shapes(node: Node, given: Any) -> list[Shape]:
     return [tuple(sizes)]
 
 
-RESHAPE: Registration = viewed(
-    Signature("Reshape", "tensor: T, shape: Tshape[1] -> output: T", Tshape=INDICES), _reshape_shapes, _reshaped, reads=["shape"]
-)
+RESHAPE = viewed("Reshape", "tensor: T, shape!: Tshape[1] -> output: T", _reshape_shapes, _reshaped, Tshape=INDICES)
 
 
 def _expand_shapes(node: Node, given: Any) -> list[Shape]:
@@ -53,9 +51,7 @@ def _expand_shapes(node: Node, given: Any) -> list[Shape]:
     return [(*shape[:axis], 1, *shape[axis:])]
 
 
-EXPANDDIMS: Registration = viewed(
-    Signature("ExpandDims", "input: T, dim: Tdim -> output: T", Tdim=INDICES), _expand_shapes, _reshaped, reads=["dim"]
-)
+EXPANDDIMS = viewed("ExpandDims", "input: T, dim!: Tdim -> output: T", _expand_shapes, _reshaped, Tdim=INDICES)
 
 
 def _squeeze_shapes(node: Node, dims: Sequence[int]) -> list[Shape]:
@@ -66,11 +62,12 @@ def _squeeze_shapes(node: Node, dims: Sequence[int]) -> list[Shape]:
     return [tuple(size for axis, size in enumerate(source.shape) if not (axis in axes if axes else size == 1))]
 
 
-SQUEEZE: Registration = viewed(
-    Signature("Squeeze", "input: T -> output: T"),
+SQUEEZE = viewed(
+    "Squeeze",
+    "input: T -> output: T",
     _squeeze_shapes,
     _reshaped,
-    settings=lambda attributes: attributes.integers("squeeze_dims", default=()),
+    lambda attributes: attributes.integers("squeeze_dims", default=()),
 )
 
 
@@ -87,11 +84,12 @@ def _transpose_shapes(node: Node, given: Any) -> list[Shape]:
     return [tuple(node.inputs[0].shape[axis] for axis in _order(node))]
 
 
-TRANSPOSE: Registration = viewed(
-    Signature("Transpose", "x: T, perm: Tperm[1] -> y: T", Tperm=INDICES),
+TRANSPOSE = viewed(
+    "Transpose",
+    "x: T, perm!: Tperm[1] -> y: T",
     _transpose_shapes,
     lambda node, given: [node.inputs[0].data.transpose(_order(node))],
-    reads=["perm"],
+    Tperm=INDICES,
 )
 
 
@@ -103,11 +101,8 @@ def _conjugate_transpose(given: Any, outputs: list[Array], x: Array, perm: Array
         outputs[0][...] = turned
 
 
-CONJUGATETRANSPOSE: Registration = filled(
-    Signature("ConjugateTranspose", "x: T, perm: Tperm[1] -> y: T", Tperm=INDICES),
-    _transpose_shapes,
-    _conjugate_transpose,
-    reads=["perm"],
+CONJUGATETRANSPOSE = filled(
+    "ConjugateTranspose", "x: T, perm!: Tperm[1] -> y: T", _transpose_shapes, _conjugate_transpose, Tperm=INDICES
 )
 
 _REVERSIBLE = (*NUMBERS, TensorType.BOOL, TensorType.STRING)
@@ -134,17 +129,20 @@ def _reverse_v2_shapes(node: Node, given: Any) -> list[Shape]:
     return [node.inputs[0].shape]
 
 
-REVERSE: Registration = viewed(
-    Signature("Reverse", "tensor: T, dims: BOOL[1] -> output: T", T=_REVERSIBLE),
+REVERSE = viewed(
+    "Reverse",
+    "tensor: T, dims!: BOOL[1] -> output: T",
     _reverse_shapes,
     lambda node, given: _backwards(node, node.inputs[1].data.nonzero()[0].tolist()),
-    reads=["dims"],
+    T=_REVERSIBLE,
 )
-REVERSEV2: Registration = viewed(
-    Signature("ReverseV2", "tensor: T, axis: Tidx[1] -> output: T", T=_REVERSIBLE, Tidx=INDICES),
+REVERSEV2 = viewed(
+    "ReverseV2",
+    "tensor: T, axis!: Tidx[1] -> output: T",
     _reverse_v2_shapes,
     lambda node, given: _backwards(node, _reverse_v2_axes(node)),
-    reads=["axis"],
+    T=_REVERSIBLE,
+    Tidx=INDICES,
 )
 
 
@@ -170,9 +168,7 @@ def _roll(given: Any, outputs: list[Array], source: Array, shift: Array, axis: A
         outputs[0][to] = source[of]
 
 
-ROLL: Registration = filled(
-    Signature("Roll", "input: T, shift: Tshift, axis: Taxis -> output: T", Tshift=INDICES, Taxis=INDICES), _roll_shapes, _roll
-)
+ROLL = filled("Roll", "input: T, shift: Tshift, axis: Taxis -> output: T", _roll_shapes, _roll, Tshift=INDICES, Taxis=INDICES)
 
 
 def _tile_shapes(node: Node, given: Any) -> list[Shape]:
@@ -190,9 +186,4 @@ def _tile(given: Any, outputs: list[Array], source: Array, multiples: Array) -> 
     outputs[0].reshape(apart)[...] = once
 
 
-TILE: Registration = filled(
-    Signature("Tile", "input: T, multiples: Tmultiples[1] -> output: T", Tmultiples=INDICES),
-    _tile_shapes,
-    _tile,
-    reads=["multiples"],
-)
+TILE = filled("Tile", "input: T, multiples!: Tmultiples[1] -> output: T", _tile_shapes, _tile, Tmultiples=INDICES)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, ensure
+from oplet import Node, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import along, read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped
-from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
+from oplet_flex_ops.signature import INDICES, NUMBERS
 
 
 def _paddings(node: Node) -> list[tuple[int, int]]:
@@ -48,14 +48,9 @@ def _pad(node: Node, given: Any) -> Thunk:
     return run
 
 
-PAD: Registration = shaped(
-    Signature("Pad", "input: T, paddings: Tpaddings[2] -> output: T", Tpaddings=INDICES), _pad_shapes, _pad, reads=["paddings"]
-)
-PADV2: Registration = shaped(
-    Signature("PadV2", "input: T, paddings: Tpaddings[2], constant_values: T[0] -> output: T", Tpaddings=INDICES),
-    _pad_shapes,
-    _pad,
-    reads=["paddings"],
+PAD = shaped("Pad", "input: T, paddings!: Tpaddings[2] -> output: T", _pad_shapes, _pad, Tpaddings=INDICES)
+PADV2 = shaped(
+    "PadV2", "input: T, paddings!: Tpaddings[2], constant_values: T[0] -> output: T", _pad_shapes, _pad, Tpaddings=INDICES
 )
 
 
@@ -101,12 +96,8 @@ def _mirror(node: Node, offset: int) -> Thunk:
     return run
 
 
-MIRRORPAD: Registration = shaped(
-    Signature("MirrorPad", "input: T, paddings: Tpaddings[2] -> output: T", Tpaddings=INDICES),
-    _mirror_shapes,
-    _mirror,
-    settings=_offset,
-    reads=["paddings"],
+MIRRORPAD = shaped(
+    "MirrorPad", "input: T, paddings!: Tpaddings[2] -> output: T", _mirror_shapes, _mirror, _offset, Tpaddings=INDICES
 )
 
 
@@ -136,10 +127,12 @@ def _mirror_grad(node: Node, offset: int) -> Thunk:
     return run
 
 
-MIRRORPADGRAD: Registration = shaped(
-    Signature("MirrorPadGrad", "input: T, paddings: Tpaddings[2] -> output: T", T=NUMBERS, Tpaddings=INDICES),
+MIRRORPADGRAD = shaped(
+    "MirrorPadGrad",
+    "input: T, paddings!: Tpaddings[2] -> output: T",
     _mirror_grad_shapes,
     _mirror_grad,
-    settings=_offset,
-    reads=["paddings"],
+    _offset,
+    T=NUMBERS,
+    Tpaddings=INDICES,
 )

@@ -16,7 +16,7 @@ from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled
 from oplet_flex_ops.numerics.dense import PORTION, portions
-from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature
+from oplet_flex_ops.signature import INDICES, NUMBERS, REALS
 
 
 def _where(given: Any, values: Array) -> Array:
@@ -24,7 +24,7 @@ def _where(given: Any, values: Array) -> Array:
     return np.stack((values != 0).nonzero(), 1)
 
 
-WHERE: Registration = computed(Signature("Where", "input: T -> index: INT64", T=(TensorType.BOOL, *NUMBERS)), _where)
+WHERE = computed("Where", "input: T -> index: INT64", _where, T=(TensorType.BOOL, *NUMBERS))
 
 
 def _select_shapes(node: Node, given: Any) -> list[Shape]:
@@ -54,8 +54,8 @@ def _select_v2(given: Any, outputs: list[Array], condition: Array, then: Array, 
     np.copyto(outputs[0], then, where=condition)
 
 
-SELECT: Registration = filled(Signature("Select", "condition: BOOL, t: T, e: T -> output: T"), _select_shapes, _select)
-SELECTV2: Registration = filled(Signature("SelectV2", "condition: BOOL, t: T, e: T -> output: T"), _select_v2_shapes, _select_v2)
+SELECT = filled("Select", "condition: BOOL, t: T, e: T -> output: T", _select_shapes, _select)
+SELECTV2 = filled("SelectV2", "condition: BOOL, t: T, e: T -> output: T", _select_v2_shapes, _select_v2)
 
 
 def _boundaries(attributes: Attributes) -> Array:
@@ -76,15 +76,13 @@ def _bucketize(boundaries: Array, outputs: list[Array], values: Array) -> None:
         outputs[0][part] = np.searchsorted(boundaries.astype(wide), values[part].astype(wide, copy=False), "right")
 
 
-BUCKETIZE: Registration = filled(
-    Signature(
-        "Bucketize",
-        "input: T -> output: INT32",
-        T=(TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64),
-    ),
+BUCKETIZE = filled(
+    "Bucketize",
+    "input: T -> output: INT32",
     lambda node, given: [node.inputs[0].shape],
     _bucketize,
-    settings=_boundaries,
+    _boundaries,
+    T=(TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64),
 )
 
 
@@ -99,11 +97,11 @@ def _bound(op: str, side: Any) -> Registration:
             found[...] = np.searchsorted(row, sought, side)
 
     text = "sorted_inputs: T[2], values: T[2] -> output: out_type"
-    return filled(Signature(op, text, T=REALS, out_type=INDICES), shapes, compute)
+    return filled(op, text, shapes, compute, T=REALS, out_type=INDICES)
 
 
-LOWERBOUND: Registration = _bound("LowerBound", "left")
-UPPERBOUND: Registration = _bound("UpperBound", "right")
+LOWERBOUND = _bound("LowerBound", "left")
+UPPERBOUND = _bound("UpperBound", "right")
 
 
 def _ensure_k(node: Node, k: int) -> list[Shape]:
@@ -131,11 +129,14 @@ def _top_k(given: Any, outputs: list[Array], values: Array, *k: Array) -> None:
 
 
 _SHORT = (*INDICES, TensorType.INT16)
-TOPKV2: Registration = filled(
-    Signature("TopKV2", "input: T, k: Tk[0] -> values: T, indices: index_type", T=REALS, Tk=_SHORT, index_type=_SHORT),
+TOPKV2 = filled(
+    "TopKV2",
+    "input: T, k!: Tk[0] -> values: T, indices: index_type",
     lambda node, given: _ensure_k(node, read_int(node.inputs[1])),
     _top_k,
-    reads=["k"],
+    T=REALS,
+    Tk=_SHORT,
+    index_type=_SHORT,
 )
 
 
@@ -157,16 +158,16 @@ def _in_top_k(k: int | None, outputs: list[Array], predictions: Array, targets: 
     outputs[0][...] = known & ((predictions > chosen).sum(1) < most)
 
 
-INTOPK: Registration = filled(
-    Signature("InTopK", "predictions: FLOAT32[2], targets: T[1] -> precision: BOOL", T=INDICES),
+INTOPK = filled(
+    "InTopK",
+    "predictions: FLOAT32[2], targets: T[1] -> precision: BOOL",
     _in_top_k_shapes,
     _in_top_k,
-    settings=lambda attributes: attributes.integer("k"),
+    lambda attributes: attributes.integer("k"),
+    T=INDICES,
 )
-INTOPKV2: Registration = filled(
-    Signature("InTopKV2", "predictions: FLOAT32[2], targets: T[1], k: T[0] -> precision: BOOL", T=INDICES),
-    _in_top_k_shapes,
-    _in_top_k,
+INTOPKV2 = filled(
+    "InTopKV2", "predictions: FLOAT32[2], targets: T[1], k: T[0] -> precision: BOOL", _in_top_k_shapes, _in_top_k, T=INDICES
 )
 
 
@@ -192,10 +193,11 @@ def _nth(reverse: bool, outputs: list[Array], values: Array, n: Array) -> None:
         found[part] = some[:, place]
 
 
-NTHELEMENT: Registration = filled(
-    Signature("NthElement", "input: T, n: INT32[0] -> values: T", T=REALS),
+NTHELEMENT = filled(
+    "NthElement",
+    "input: T, n!: INT32[0] -> values: T",
     _nth_shapes,
     _nth,
-    settings=lambda attributes: attributes.flag("reverse", default=False),
-    reads=["n"],
+    lambda attributes: attributes.flag("reverse", default=False),
+    T=REALS,
 )

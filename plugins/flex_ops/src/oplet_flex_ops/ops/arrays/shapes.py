@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, ensure
+from oplet import Node, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int, resolve_axis
 from oplet_flex_ops.kernel import computed, shaped, viewed
-from oplet_flex_ops.signature import INDICES, Signature
+from oplet_flex_ops.signature import INDICES
 
 
 def _constants(node: Node, values: list[Any]) -> Thunk:
@@ -45,19 +45,17 @@ def _size_shapes(node: Node, given: Any) -> list[Shape]:
     return [()]
 
 
-SHAPE: Registration = shaped(Signature("Shape", "input: T -> output: out_type", out_type=INDICES), _shape_shapes, _shape_bind)
-SHAPEN: Registration = shaped(
-    Signature("ShapeN", "input: N*T -> output: N*out_type", out_type=INDICES), _shape_shapes, _shape_bind
-)
-SIZE: Registration = shaped(
-    Signature("Size", "input: T -> output: out_type", out_type=INDICES),
+SHAPE = shaped("Shape", "input: T -> output: out_type", _shape_shapes, _shape_bind, out_type=INDICES)
+SHAPEN = shaped("ShapeN", "input: N*T -> output: N*out_type", _shape_shapes, _shape_bind, out_type=INDICES)
+SIZE = shaped(
+    "Size",
+    "input: T -> output: out_type",
     _size_shapes,
     lambda node, given: _constants(node, [node.inputs[0].size]),
+    out_type=INDICES,
 )
-RANK: Registration = shaped(
-    Signature("Rank", "input: T -> output: INT32"),
-    lambda node, given: [()],
-    lambda node, given: _constants(node, [node.inputs[0].ndim]),
+RANK = shaped(
+    "Rank", "input: T -> output: INT32", lambda node, given: [()], lambda node, given: _constants(node, [node.inputs[0].ndim])
 )
 
 
@@ -87,10 +85,8 @@ def _gradient_args(given: Any, first: Array, second: Array) -> list[Array]:
     ]
 
 
-BROADCASTARGS: Registration = computed(Signature("BroadcastArgs", "s0: T[1], s1: T[1] -> r0: T", T=INDICES), _broadcast_args)
-BROADCASTGRADIENTARGS: Registration = computed(
-    Signature("BroadcastGradientArgs", "s0: T[1], s1: T[1] -> r0: T, r1: T", T=INDICES), _gradient_args
-)
+BROADCASTARGS = computed("BroadcastArgs", "s0: T[1], s1: T[1] -> r0: T", _broadcast_args, T=INDICES)
+BROADCASTGRADIENTARGS = computed("BroadcastGradientArgs", "s0: T[1], s1: T[1] -> r0: T, r1: T", _gradient_args, T=INDICES)
 
 
 def _offset_shapes(node: Node, given: Any) -> list[Shape]:
@@ -117,10 +113,12 @@ def _offset_bind(node: Node, given: Any) -> Thunk:
     return run
 
 
-CONCATOFFSET: Registration = shaped(
-    Signature("ConcatOffset", "concat_dim: INT32[0], shape: N*shape_type[1] -> offset: N*shape_type", shape_type=INDICES),
+CONCATOFFSET = shaped(
+    "ConcatOffset",
+    "concat_dim: INT32[0], shape: N*shape_type[1] -> offset: N*shape_type",
     _offset_shapes,
     _offset_bind,
+    shape_type=INDICES,
 )
 
 
@@ -133,9 +131,10 @@ def _ensured(node: Node, wanted: Shape | None) -> list[Shape]:
     return [shape]
 
 
-ENSURESHAPE: Registration = viewed(
-    Signature("EnsureShape", "input: T -> output: T"),
+ENSURESHAPE = viewed(
+    "EnsureShape",
+    "input: T -> output: T",
     _ensured,
     lambda node, given: [node.inputs[0].data],
-    settings=lambda attributes: attributes.shape("shape"),
+    lambda attributes: attributes.shape("shape"),
 )

@@ -14,7 +14,8 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.limits import listed, paced
-from oplet_flex_ops.numerics.operator import Signature, attributes_of, quietly
+from oplet_flex_ops.attributes import attributes_of
+from oplet_flex_ops.numerics.operator import Signature, quietly
 from oplet_flex_ops.numerics.resources import value_of
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, WIDE_FLOATS, WITH_HALF
 from oplet_flex_ops.ops.gradients.variables import rows_of

@@ -14,7 +14,8 @@ from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.limits import kept_array, kept_copy
 from oplet.kernels.operands import ensure_operands
-from oplet_flex_ops.numerics.operator import Signature, attributes_of, quietly
+from oplet_flex_ops.attributes import attributes_of
+from oplet_flex_ops.numerics.operator import Signature, quietly
 from oplet_flex_ops.numerics.resources import Variable, find, value_of, variable_named
 from oplet_flex_ops.numerics.types import EVERY, INDEX, NUMBERS
 

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, checkpoint, ensure
+from oplet import Node, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.limits import paced
 from oplet_flex_ops.kernel import filled, reserve
-from oplet_flex_ops.signature import FLOATS, Signature
+from oplet_flex_ops.signature import FLOATS
 
 
 def _colour_shapes(node: Node, given: Any) -> list[Shape]:
@@ -56,15 +56,19 @@ def _rgb(images: Array) -> Array:
     return np.stack([(1 - saturation + saturation * np.clip(part, 0, 1)) * value for part in parts], -1).astype(images.dtype)
 
 
-RGBTOHSV: Registration = filled(
-    Signature("RGBToHSV", "images: T -> output: T", T=FLOATS),
+RGBTOHSV = filled(
+    "RGBToHSV",
+    "images: T -> output: T",
     _colour_shapes,
     lambda given, outputs, images: np.copyto(outputs[0], _hsv(_wide(images)), casting="unsafe"),
+    T=FLOATS,
 )
-HSVTORGB: Registration = filled(
-    Signature("HSVToRGB", "images: T -> output: T", T=FLOATS),
+HSVTORGB = filled(
+    "HSVToRGB",
+    "images: T -> output: T",
     _colour_shapes,
     lambda given, outputs, images: np.copyto(outputs[0], _rgb(_wide(images)), casting="unsafe"),
+    T=FLOATS,
 )
 
 _TYPES = (TensorType.FLOAT32, TensorType.FLOAT16)
@@ -83,8 +87,8 @@ def _contrast(given: Any, outputs: list[Array], images: Array, factor: Array) ->
         outputs[0][...] = (wide - mean) * factor + mean
 
 
-ADJUSTCONTRASTV2: Registration = filled(
-    Signature("AdjustContrastv2", "images: T, contrast_factor: FLOAT32[0] -> output: T", T=_TYPES), _contrast_shapes, _contrast
+ADJUSTCONTRASTV2 = filled(
+    "AdjustContrastv2", "images: T, contrast_factor: FLOAT32[0] -> output: T", _contrast_shapes, _contrast, T=_TYPES
 )
 
 
@@ -110,11 +114,9 @@ def _adjust_saturation(given: Any, outputs: list[Array], images: Array, scale: A
     outputs[0][...] = _rgb(colours)
 
 
-ADJUSTHUE: Registration = filled(
-    Signature("AdjustHue", "images: T, delta: FLOAT32[0] -> output: T", T=_TYPES), _adjust_shapes, _adjust_hue
-)
-ADJUSTSATURATION: Registration = filled(
-    Signature("AdjustSaturation", "images: T, scale: FLOAT32[0] -> output: T", T=_TYPES), _adjust_shapes, _adjust_saturation
+ADJUSTHUE = filled("AdjustHue", "images: T, delta: FLOAT32[0] -> output: T", _adjust_shapes, _adjust_hue, T=_TYPES)
+ADJUSTSATURATION = filled(
+    "AdjustSaturation", "images: T, scale: FLOAT32[0] -> output: T", _adjust_shapes, _adjust_saturation, T=_TYPES
 )
 
 
@@ -178,9 +180,7 @@ def _frame(image: Array, corner: list[int], colour: Array) -> None:
 
 _DRAWN = (TensorType.FLOAT32, TensorType.FLOAT16)
 
-DRAWBOUNDINGBOXES: Registration = filled(
-    Signature("DrawBoundingBoxes", "images: T, boxes: FLOAT32 -> output: T", T=_DRAWN), _shapes, _draw
-)
-DRAWBOUNDINGBOXESV2: Registration = filled(
-    Signature("DrawBoundingBoxesV2", "images: T, boxes: FLOAT32, colors: FLOAT32 -> output: T", T=_DRAWN), _shapes, _draw
+DRAWBOUNDINGBOXES = filled("DrawBoundingBoxes", "images: T, boxes: FLOAT32 -> output: T", _shapes, _draw, T=_DRAWN)
+DRAWBOUNDINGBOXESV2 = filled(
+    "DrawBoundingBoxesV2", "images: T, boxes: FLOAT32, colors: FLOAT32 -> output: T", _shapes, _draw, T=_DRAWN
 )

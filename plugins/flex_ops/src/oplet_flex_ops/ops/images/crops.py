@@ -20,7 +20,7 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled
 from oplet_flex_ops.ops.images.sampling import rounded
 from oplet_flex_ops.positions import checked
-from oplet_flex_ops.signature import FLOATS, Signature
+from oplet_flex_ops.signature import FLOATS
 
 _F = np.float32
 
@@ -87,20 +87,10 @@ def _pick(source: Array, rows: Array, columns: Array, nearest: bool) -> Any:
     return upper + (lower - upper) * down
 
 
-CROPANDRESIZE: Registration = filled(
-    Signature(
-        "CropAndResize",
-        "image: T, boxes: FLOAT32, box_ind: INT32[1], crop_size: INT32[1] -> crops: FLOAT32",
-        T=(
+CROPANDRESIZE = filled("CropAndResize", "image: T, boxes: FLOAT32, box_ind: INT32[1], crop_size!: INT32[1] -> crops: FLOAT32", _crop_shapes, _crop, _crop_settings, T=(
             *(type for type in FLOATS if type != TensorType.BFLOAT16), TensorType.UINT8, TensorType.UINT16, TensorType.INT8,
             TensorType.INT16, TensorType.INT32, TensorType.INT64,
-        ),
-    ),
-    _crop_shapes,
-    _crop,
-    settings=_crop_settings,
-    reads=["crop_size"],
-)  # fmt: skip
+        ))  # fmt: skip
 
 
 class _Glimpse(NamedTuple):
@@ -162,9 +152,9 @@ def _glimpse(version: int) -> Any:
 
 
 def _glimpse_op(op: str, version: int) -> Registration:
-    signature = Signature(op, "input: FLOAT32, size: INT32[1], offsets: FLOAT32[2] -> glimpse: FLOAT32")
-    return filled(signature, _glimpse_shapes, _glimpse(version), settings=_glimpse_settings, reads=["size"])
+    text = "input: FLOAT32, size!: INT32[1], offsets: FLOAT32[2] -> glimpse: FLOAT32"
+    return filled(op, text, _glimpse_shapes, _glimpse(version), _glimpse_settings)
 
 
-EXTRACTGLIMPSE: Registration = _glimpse_op("ExtractGlimpse", 1)
-EXTRACTGLIMPSEV2: Registration = _glimpse_op("ExtractGlimpseV2", 2)
+EXTRACTGLIMPSE = _glimpse_op("ExtractGlimpse", 1)
+EXTRACTGLIMPSEV2 = _glimpse_op("ExtractGlimpseV2", 2)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Registration, TensorType, ensure
+from oplet import TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
@@ -29,7 +29,6 @@ from oplet_flex_ops.image_files import (
     kind_of,
 )
 from oplet_flex_ops.kernel import computed
-from oplet_flex_ops.signature import Signature
 
 _PIXELS = (TensorType.UINT8, TensorType.UINT16)
 
@@ -45,10 +44,12 @@ def _png_settings(attributes: Attributes) -> Wanted:
     return Wanted(_channels(attributes, 0, 1, 3, 4), np.dtype(np.uint16 if wide else np.uint8))
 
 
-DECODEPNG: Registration = computed(
-    Signature("DecodePng", "contents: STRING[0] -> image: dtype", dtype=_PIXELS),
+DECODEPNG = computed(
+    "DecodePng",
+    "contents: STRING[0] -> image: dtype",
     lambda wanted, contents: _decode(contents.item(), wanted, animations=True, bmp=False),
-    settings=_png_settings,
+    _png_settings,
+    dtype=_PIXELS,
 )
 
 
@@ -84,23 +85,17 @@ def _decode_and_crop(given: _Jpeg, contents: Array, window: Array) -> Array:
     return image[y : y + height, x : x + width]
 
 
-DECODEJPEG: Registration = computed(
-    Signature("DecodeJpeg", "contents: STRING[0] -> image: UINT8"), _decode_jpeg, settings=_jpeg_settings
+DECODEJPEG = computed("DecodeJpeg", "contents: STRING[0] -> image: UINT8", _decode_jpeg, _jpeg_settings)
+DECODEANDCROPJPEG = computed(
+    "DecodeAndCropJpeg", "contents: STRING[0], crop_window: INT32[1] -> image: UINT8", _decode_and_crop, _jpeg_settings
 )
-DECODEANDCROPJPEG: Registration = computed(
-    Signature("DecodeAndCropJpeg", "contents: STRING[0], crop_window: INT32[1] -> image: UINT8"),
-    _decode_and_crop,
-    settings=_jpeg_settings,
-)
-DECODEBMP: Registration = computed(
-    Signature("DecodeBmp", "contents: STRING[0] -> image: UINT8"),
+DECODEBMP = computed(
+    "DecodeBmp",
+    "contents: STRING[0] -> image: UINT8",
     lambda channels, contents: decode_bmp(contents.item(), channels),
-    settings=lambda attributes: _channels(attributes, 0, 1, 3, 4),
+    lambda attributes: _channels(attributes, 0, 1, 3, 4),
 )
-DECODEGIF: Registration = computed(
-    Signature("DecodeGif", "contents: STRING[0] -> image: UINT8"),
-    lambda given, contents: _decode_frames(contents.item()),
-)
+DECODEGIF = computed("DecodeGif", "contents: STRING[0] -> image: UINT8", lambda given, contents: _decode_frames(contents.item()))
 
 
 def _decode_frames(data: bytes) -> Any:
@@ -153,10 +148,8 @@ def _decode_image(given: _Image, contents: Array) -> Any:
     return image.astype(np.float32) / np.float32(65535) if given.floats else image
 
 
-DECODEIMAGE: Registration = computed(
-    Signature("DecodeImage", "contents: STRING[0] -> image: dtype", dtype=(*_PIXELS, TensorType.FLOAT32)),
-    _decode_image,
-    settings=_image_settings,
+DECODEIMAGE = computed(
+    "DecodeImage", "contents: STRING[0] -> image: dtype", _decode_image, _image_settings, dtype=(*_PIXELS, TensorType.FLOAT32)
 )
 
 
@@ -166,10 +159,12 @@ def _file(data: bytes) -> Array:
     return found
 
 
-ENCODEPNG: Registration = computed(
-    Signature("EncodePng", "image: T -> contents: STRING", T=_PIXELS),
+ENCODEPNG = computed(
+    "EncodePng",
+    "image: T -> contents: STRING",
     lambda compression, image: _encode_pngs(image, compression),
-    settings=lambda attributes: attributes.integer("compression", least=-1, most=9, default=-1),
+    lambda attributes: attributes.integer("compression", least=-1, most=9, default=-1),
+    T=_PIXELS,
 )
 
 
@@ -203,8 +198,9 @@ def _encode_settings(attributes: Attributes) -> _Writing:
     )
 
 
-ENCODEJPEG: Registration = computed(
-    Signature("EncodeJpeg", "image: UINT8[3] -> contents: STRING"),
+ENCODEJPEG = computed(
+    "EncodeJpeg",
+    "image: UINT8[3] -> contents: STRING",
     lambda given, image: _file(encode_jpeg(image, given.channels, given.options)),
-    settings=_encode_settings,
+    _encode_settings,
 )

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Registration, TensorType, checkpoint, ensure
+from oplet import TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.limits import paced
 from oplet_flex_ops.kernel import computed, reserve
-from oplet_flex_ops.signature import Signature
 
 __all__ = ["overlaps", "suppress"]
 
@@ -161,40 +160,37 @@ _T = (TensorType.FLOAT32, TensorType.FLOAT16)
 _SIZED = "boxes: T[2], scores: T[1], max_output_size: INT32[0]"
 _LIMITS = "iou_threshold: T_threshold[0], score_threshold: T_threshold[0]"
 
-NONMAXSUPPRESSION: Registration = computed(
-    Signature("NonMaxSuppression", "boxes: FLOAT32[2], scores: FLOAT32[1], max_output_size: INT32[0] -> selected_indices: INT32"),
+NONMAXSUPPRESSION = computed(
+    "NonMaxSuppression",
+    "boxes: FLOAT32[2], scores: FLOAT32[1], max_output_size: INT32[0] -> selected_indices: INT32",
     _plain,
-    settings=lambda attributes: attributes.number("iou_threshold", default=0.5),
+    lambda attributes: attributes.number("iou_threshold", default=0.5),
 )
-NONMAXSUPPRESSIONV2: Registration = computed(
-    Signature("NonMaxSuppressionV2", f"{_SIZED}, iou_threshold: T_threshold[0] -> selected_indices: INT32", T=_T, T_threshold=_T),
-    _v2,
+NONMAXSUPPRESSIONV2 = computed(
+    "NonMaxSuppressionV2", f"{_SIZED}, iou_threshold: T_threshold[0] -> selected_indices: INT32", _v2, T=_T, T_threshold=_T
 )
-NONMAXSUPPRESSIONV3: Registration = computed(
-    Signature("NonMaxSuppressionV3", f"{_SIZED}, {_LIMITS} -> selected_indices: INT32", T=_T, T_threshold=_T), _v3
+NONMAXSUPPRESSIONV3 = computed(
+    "NonMaxSuppressionV3", f"{_SIZED}, {_LIMITS} -> selected_indices: INT32", _v3, T=_T, T_threshold=_T
 )
-NONMAXSUPPRESSIONV4: Registration = computed(
-    Signature(
-        "NonMaxSuppressionV4", f"{_SIZED}, {_LIMITS} -> selected_indices: INT32, valid_outputs: INT32", T=_T, T_threshold=_T
-    ),
+NONMAXSUPPRESSIONV4 = computed(
+    "NonMaxSuppressionV4",
+    f"{_SIZED}, {_LIMITS} -> selected_indices: INT32, valid_outputs: INT32",
     _v4,
-    settings=lambda attributes: attributes.flag("pad_to_max_output_size", default=False),
+    lambda attributes: attributes.flag("pad_to_max_output_size", default=False),
+    T=_T,
+    T_threshold=_T,
 )
-NONMAXSUPPRESSIONV5: Registration = computed(
-    Signature(
-        "NonMaxSuppressionV5",
-        f"{_SIZED}, iou_threshold: T[0], score_threshold: T[0], soft_nms_sigma: T[0] "
-        "-> selected_indices: INT32, selected_scores: T, valid_outputs: INT32",
-        T=_T,
-    ),
+NONMAXSUPPRESSIONV5 = computed(
+    "NonMaxSuppressionV5",
+    f"{_SIZED}, iou_threshold: T[0], score_threshold: T[0], soft_nms_sigma: T[0] "
+    "-> selected_indices: INT32, selected_scores: T, valid_outputs: INT32",
     _v5,
-    settings=lambda attributes: attributes.flag("pad_to_max_output_size", default=False),
+    lambda attributes: attributes.flag("pad_to_max_output_size", default=False),
+    T=_T,
 )
-NONMAXSUPPRESSIONWITHOVERLAPS: Registration = computed(
-    Signature(
-        "NonMaxSuppressionWithOverlaps",
-        "overlaps: FLOAT32[2], scores: FLOAT32[1], max_output_size: INT32[0], overlap_threshold: FLOAT32[0], "
-        "score_threshold: FLOAT32[0] -> selected_indices: INT32",
-    ),
+NONMAXSUPPRESSIONWITHOVERLAPS = computed(
+    "NonMaxSuppressionWithOverlaps",
+    "overlaps: FLOAT32[2], scores: FLOAT32[1], max_output_size: INT32[0], overlap_threshold: FLOAT32[0], "
+    "score_threshold: FLOAT32[0] -> selected_indices: INT32",
     lambda given, *operands: _given(*operands),
 )

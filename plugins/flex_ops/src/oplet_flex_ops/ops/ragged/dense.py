@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Registration, TensorType, ensure
+from oplet import TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, reserve
 from oplet_flex_ops.ops.ragged.ranges import ensure_splits, row_numbers_of
-from oplet_flex_ops.signature import Signature
 
 _KINDS = (b"FIRST_DIM_SIZE", b"VALUE_ROWIDS", b"ROW_SPLITS")
 
@@ -120,15 +119,13 @@ def _to_tensor(kinds: list[bytes], shape: Array, values: Array, default: Array, 
     return output
 
 
-RAGGEDTENSORTOTENSOR: Registration = computed(
-    Signature(
-        "RaggedTensorToTensor",
-        "shape: Tshape, values: T, default_value: T, row_partition_tensors: num_row_partition_tensors*Tindex -> result: T",
-        Tshape=(TensorType.INT64, TensorType.INT32),
-        Tindex=(TensorType.INT64, TensorType.INT32),
-    ),
+RAGGEDTENSORTOTENSOR = computed(
+    "RaggedTensorToTensor",
+    "shape: Tshape, values: T, default_value: T, row_partition_tensors: num_row_partition_tensors*Tindex -> result: T",
     _to_tensor,
-    settings=_partitions,
+    _partitions,
+    Tshape=(TensorType.INT64, TensorType.INT32),
+    Tindex=(TensorType.INT64, TensorType.INT32),
 )
 
 
@@ -150,13 +147,11 @@ def _to_sparse(levels: int, *operands: Array) -> list[Array]:
     return [whole, values.reshape(-1), np.array([*sizes, *values.shape[1:]], np.int64)]
 
 
-RAGGEDTENSORTOSPARSE: Registration = computed(
-    Signature(
-        "RaggedTensorToSparse",
-        "rt_nested_splits: RAGGED_RANK*Tsplits[1], rt_dense_values: T "
-        "-> sparse_indices: INT64, sparse_values: T, sparse_dense_shape: INT64",
-        Tsplits=(TensorType.INT64, TensorType.INT32),
-    ),
+RAGGEDTENSORTOSPARSE = computed(
+    "RaggedTensorToSparse",
+    "rt_nested_splits: RAGGED_RANK*Tsplits[1], rt_dense_values: T "
+    "-> sparse_indices: INT64, sparse_values: T, sparse_dense_shape: INT64",
     _to_sparse,
-    settings=lambda attributes: attributes.integer("RAGGED_RANK", least=1, most=255),
+    lambda attributes: attributes.integer("RAGGED_RANK", least=1, most=255),
+    Tsplits=(TensorType.INT64, TensorType.INT32),
 )

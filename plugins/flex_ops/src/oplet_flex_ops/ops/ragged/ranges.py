@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Registration, TensorType, ensure
+from oplet import TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, reserve
 from oplet_flex_ops.positions import checked
-from oplet_flex_ops.signature import Signature
 
 _SPLITS = (TensorType.INT64, TensorType.INT32)
 
@@ -49,17 +48,15 @@ def _range(dtype: Any, *bounds: Array) -> list[Array]:
         return [splits, np.repeat(starts, sizes) + steps.astype(starts.dtype) * np.repeat(deltas, sizes)]
 
 
-RAGGEDRANGE: Registration = computed(
-    Signature(
-        "RaggedRange",
-        "starts: T, limits: T, deltas: T -> rt_nested_splits: Tsplits, rt_dense_values: T",
-        T=(TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64, TensorType.BFLOAT16),
-        Tsplits=_SPLITS,
-    ),
+RAGGEDRANGE = computed(
+    "RaggedRange",
+    "starts: T, limits: T, deltas: T -> rt_nested_splits: Tsplits, rt_dense_values: T",
     _range,
-    settings=lambda attributes: np.dtype(
+    lambda attributes: np.dtype(
         np.int32 if attributes.type("Tsplits", *_SPLITS, default=TensorType.INT64) == TensorType.INT32 else np.int64
     ),
+    T=(TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64, TensorType.BFLOAT16),
+    Tsplits=_SPLITS,
 )
 
 
@@ -102,16 +99,14 @@ def _gather(ranks: _Ranks, *operands: Array) -> Any:
     return [*levels, values[picks]] if levels else values[picks]
 
 
-RAGGEDGATHER: Registration = computed(
-    Signature(
-        "RaggedGather",
-        "params_nested_splits: PARAMS_RAGGED_RANK*Tsplits[1], params_dense_values: Tvalues, indices: Tindices "
-        "-> output_nested_splits: OUTPUT_RAGGED_RANK*Tsplits, output_dense_values: Tvalues",
-        Tindices=(TensorType.INT64, TensorType.INT32),
-        Tsplits=_SPLITS,
-    ),
+RAGGEDGATHER = computed(
+    "RaggedGather",
+    "params_nested_splits: PARAMS_RAGGED_RANK*Tsplits[1], params_dense_values: Tvalues, indices: Tindices "
+    "-> output_nested_splits: OUTPUT_RAGGED_RANK*Tsplits, output_dense_values: Tvalues",
     _gather,
-    settings=_ranks,
+    _ranks,
+    Tindices=(TensorType.INT64, TensorType.INT32),
+    Tsplits=_SPLITS,
 )
 
 

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Registration, TensorType, ensure
+from oplet import TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.limits import kept_copy, listed, paced
 from oplet_flex_ops.attributes import TYPES, Attributes
 from oplet_flex_ops.kernel import computed
 from oplet_flex_ops.ops.ragged.ranges import ensure_splits
-from oplet_flex_ops.signature import Signature
 
 __all__ = ["Ragged"]
 
@@ -75,15 +74,13 @@ def _variants(items: list[Ragged], shape: tuple[int, ...]) -> Array:
     return found.reshape(shape)
 
 
-RAGGEDTENSORTOVARIANT: Registration = computed(
-    Signature(
-        "RaggedTensorToVariant",
-        "rt_nested_splits: RAGGED_RANK*Tsplits[1], rt_dense_values: Tvalues -> encoded_ragged: VARIANT",
-        Tsplits=_SPLITS,
-    ),
+RAGGEDTENSORTOVARIANT = computed(
+    "RaggedTensorToVariant",
+    "rt_nested_splits: RAGGED_RANK*Tsplits[1], rt_dense_values: Tvalues -> encoded_ragged: VARIANT",
     _to_variant,
-    settings=_writing,
+    _writing,
     pure=False,
+    Tsplits=_SPLITS,
 )
 
 
@@ -151,13 +148,11 @@ def _levels(encoded: Array, items: list[Ragged], inner: int) -> list[Array]:
     return levels
 
 
-RAGGEDTENSORFROMVARIANT: Registration = computed(
-    Signature(
-        "RaggedTensorFromVariant",
-        "encoded_ragged: VARIANT -> output_nested_splits: output_ragged_rank*Tsplits, output_dense_values: Tvalues",
-        Tsplits=_SPLITS,
-    ),
+RAGGEDTENSORFROMVARIANT = computed(
+    "RaggedTensorFromVariant",
+    "encoded_ragged: VARIANT -> output_nested_splits: output_ragged_rank*Tsplits, output_dense_values: Tvalues",
     _from_variant,
-    settings=_reading,
+    _reading,
     pure=False,
+    Tsplits=_SPLITS,
 )

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, checkpoint, ensure
+from oplet import Node, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled
-from oplet_flex_ops.signature import Signature
 
 
 class _Lstm(NamedTuple):
@@ -95,9 +94,7 @@ _HALVES = (TensorType.FLOAT32, TensorType.FLOAT16)
 _STATE = "cs_prev: T[2], h_prev: T[2], w: T[2], wci: T[1], wcf: T[1], wco: T[1], b: T[1]"
 _GATES = "i: T, cs: T, f: T, o: T, ci: T, co: T, h: T"
 
-LSTMBLOCKCELL: Registration = filled(
-    Signature("LSTMBlockCell", f"x: T[2], {_STATE} -> {_GATES}", T=_HALVES), _cell_shapes, _cell, settings=_v1
-)
+LSTMBLOCKCELL = filled("LSTMBlockCell", f"x: T[2], {_STATE} -> {_GATES}", _cell_shapes, _cell, _v1, T=_HALVES)
 
 
 def _block_shapes(node: Node, given: _Lstm) -> list[Shape]:
@@ -124,8 +121,8 @@ def _block(swapped: bool) -> Any:
 
 
 _BLOCK = f"seq_len_max: INT64[0], x: T[3], {_STATE} -> {_GATES}"
-BLOCKLSTM: Registration = filled(Signature("BlockLSTM", _BLOCK, T=_HALVES), _block_shapes, _block(False), settings=_v1)
-BLOCKLSTMV2: Registration = filled(Signature("BlockLSTMV2", _BLOCK, T=_HALVES), _block_shapes, _block(True), settings=_v2)
+BLOCKLSTM = filled("BlockLSTM", _BLOCK, _block_shapes, _block(False), _v1, T=_HALVES)
+BLOCKLSTMV2 = filled("BlockLSTMV2", _BLOCK, _block_shapes, _block(True), _v2, T=_HALVES)
 
 
 def _gru_shapes(node: Node, given: Any) -> list[Shape]:
@@ -144,12 +141,10 @@ def _gru(given: Any, outputs: list[Array], x: Array, hidden: Array, gates: Array
         output[...] = result
 
 
-GRUBLOCKCELL: Registration = filled(
-    Signature(
-        "GRUBlockCell",
-        "x: T[2], h_prev: T[2], w_ru: T[2], w_c: T[2], b_ru: T[1], b_c: T[1] -> r: T, u: T, c: T, h: T",
-        T=(TensorType.FLOAT32,),
-    ),
+GRUBLOCKCELL = filled(
+    "GRUBlockCell",
+    "x: T[2], h_prev: T[2], w_ru: T[2], w_c: T[2], b_ru: T[1], b_c: T[1] -> r: T, u: T, c: T, h: T",
     _gru_shapes,
     _gru,
+    T=(TensorType.FLOAT32,),
 )

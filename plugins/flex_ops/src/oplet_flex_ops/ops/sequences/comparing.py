@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
+from oplet import Node, TensorType, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled, zeros
 from oplet_flex_ops.ops.sparse.coordinates import coordinates
 from oplet_flex_ops.positions import row_numbers
-from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
+from oplet_flex_ops.signature import INDICES, NUMBERS
 
 #: Bytes of a sequence that waits for the one that it is compared with.
 _SEQUENCE = 240
@@ -62,15 +62,13 @@ def _edit_distance(normalize: bool, *operands: Array) -> Array:
     return output
 
 
-EDITDISTANCE: Registration = computed(
-    Signature(
-        "EditDistance",
-        "hypothesis_indices: INT64[2], hypothesis_values: T[1], hypothesis_shape: INT64[1], truth_indices: INT64[2], "
-        "truth_values: T[1], truth_shape: INT64[1] -> output: FLOAT32",
-        T=(*NUMBERS, TensorType.BOOL, TensorType.STRING),
-    ),
+EDITDISTANCE = computed(
+    "EditDistance",
+    "hypothesis_indices: INT64[2], hypothesis_values: T[1], hypothesis_shape: INT64[1], truth_indices: INT64[2], "
+    "truth_values: T[1], truth_shape: INT64[1] -> output: FLOAT32",
     _edit_distance,
-    settings=lambda attributes: attributes.flag("normalize", default=True),
+    lambda attributes: attributes.flag("normalize", default=True),
+    T=(*NUMBERS, TensorType.BOOL, TensorType.STRING),
 )
 
 
@@ -104,9 +102,6 @@ def _reverse(given: _Axes, outputs: list[Array], source: Array, lengths: Array) 
         target[:length] = sequence[:length][::-1]
 
 
-REVERSESEQUENCE: Registration = filled(
-    Signature("ReverseSequence", "input: T, seq_lengths: Tlen[1] -> output: T", Tlen=INDICES),
-    _reverse_shapes,
-    _reverse,
-    settings=_axes,
+REVERSESEQUENCE = filled(
+    "ReverseSequence", "input: T, seq_lengths: Tlen[1] -> output: T", _reverse_shapes, _reverse, _axes, Tlen=INDICES
 )

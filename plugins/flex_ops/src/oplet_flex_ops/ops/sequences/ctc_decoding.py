@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Registration, TensorType, ensure
+from oplet import TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed
 from oplet_flex_ops.ops.sequences.beam_search import BeamSearch
-from oplet_flex_ops.signature import Signature
 
 __all__ = ["ensure_lengths"]
 
@@ -72,15 +71,13 @@ def _greedy(given: _Greedy, inputs: Array, lengths: Array) -> list[Array]:
     return [*_sparse(paths), score]
 
 
-CTCGREEDYDECODER: Registration = computed(
-    Signature(
-        "CTCGreedyDecoder",
-        "inputs: T[3], sequence_length: INT32[1] "
-        "-> decoded_indices: INT64, decoded_values: INT64, decoded_shape: INT64, log_probability: T",
-        T=_T,
-    ),
+CTCGREEDYDECODER = computed(
+    "CTCGreedyDecoder",
+    "inputs: T[3], sequence_length: INT32[1] "
+    "-> decoded_indices: INT64, decoded_values: INT64, decoded_shape: INT64, log_probability: T",
     _greedy,
-    settings=_greedy_settings,
+    _greedy_settings,
+    T=_T,
 )
 
 
@@ -117,13 +114,11 @@ def _beam(given: _Beam, inputs: Array, lengths: Array) -> list[Array]:
     return [*(part[kind] for kind in range(3) for part in parts), scores]
 
 
-CTCBEAMSEARCHDECODER: Registration = computed(
-    Signature(
-        "CTCBeamSearchDecoder",
-        "inputs: T[3], sequence_length: INT32[1] -> decoded_indices: top_paths*INT64, decoded_values: top_paths*INT64, "
-        "decoded_shape: top_paths*INT64, log_probability: T",
-        T=_T,
-    ),
+CTCBEAMSEARCHDECODER = computed(
+    "CTCBeamSearchDecoder",
+    "inputs: T[3], sequence_length: INT32[1] -> decoded_indices: top_paths*INT64, decoded_values: top_paths*INT64, "
+    "decoded_shape: top_paths*INT64, log_probability: T",
     _beam,
-    settings=_beam_settings,
+    _beam_settings,
+    T=_T,
 )

@@ -10,13 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Node, Registration, TensorType, checkpoint, ensure
+from oplet import Node, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.ops.sequences.ctc_decoding import ensure_lengths
-from oplet_flex_ops.signature import Signature
 
 _Doubles = NDArray[np.float64]
 
@@ -118,13 +117,11 @@ def _forward(logs: _Doubles, stays: NDArray[np.bool_], skips: NDArray[np.bool_])
     return found
 
 
-CTCLOSS: Registration = filled(
-    Signature(
-        "CTCLoss",
-        "inputs: T[3], labels_indices: INT64[2], labels_values: INT32[1], sequence_length: INT32[1] -> loss: T, gradient: T",
-        T=(TensorType.FLOAT32, TensorType.FLOAT64),
-    ),
+CTCLOSS = filled(
+    "CTCLoss",
+    "inputs: T[3], labels_indices: INT64[2], labels_values: INT32[1], sequence_length: INT32[1] -> loss: T, gradient: T",
     _shapes,
     _loss,
-    settings=_settings,
+    _settings,
+    T=(TensorType.FLOAT32, TensorType.FLOAT64),
 )

@@ -18,7 +18,7 @@ from oplet_flex_ops.kernel import computed, filled, reserve, zeros
 from oplet_flex_ops.numerics.dense import multiply
 from oplet_flex_ops.ops.sparse.coordinates import Coordinates, coordinates, vectors
 from oplet_flex_ops.positions import row_numbers
-from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature
+from oplet_flex_ops.signature import INDICES, NUMBERS, REALS
 
 
 def _both(a: Coordinates, b: Coordinates, operation: np.ufunc) -> tuple[Array, Array]:
@@ -45,14 +45,8 @@ def _add(given: Any, *operands: Array) -> list[Array]:
 _SPARSE = "{0}_indices: INT64[2], {0}_values: T[1], {0}_shape: INT64[1]"
 _A_B = f"{_SPARSE.format('a')}, {_SPARSE.format('b')}"
 
-SPARSEADD: Registration = computed(
-    Signature(
-        "SparseAdd",
-        f"{_A_B}, thresh: Treal[0] -> sum_indices: INT64, sum_values: T, sum_shape: INT64",
-        T=NUMBERS,
-        Treal=REALS,
-    ),
-    _add,
+SPARSEADD = computed(
+    "SparseAdd", f"{_A_B}, thresh: Treal[0] -> sum_indices: INT64, sum_values: T, sum_shape: INT64", _add, T=NUMBERS, Treal=REALS
 )
 
 
@@ -62,11 +56,11 @@ def _sparse_sparse(op: str, operation: np.ufunc) -> Registration:
         places, values = _both(a, b, operation)
         return [vectors(places, a.shape), values]
 
-    return computed(Signature(op, f"{_A_B} -> output_indices: INT64, output_values: T", T=REALS), compute)
+    return computed(op, f"{_A_B} -> output_indices: INT64, output_values: T", compute, T=REALS)
 
 
-SPARSESPARSEMAXIMUM: Registration = _sparse_sparse("SparseSparseMaximum", np.maximum)
-SPARSESPARSEMINIMUM: Registration = _sparse_sparse("SparseSparseMinimum", np.minimum)
+SPARSESPARSEMAXIMUM = _sparse_sparse("SparseSparseMaximum", np.maximum)
+SPARSESPARSEMINIMUM = _sparse_sparse("SparseSparseMinimum", np.minimum)
 
 
 def _dense_cwise(op: str, operation: np.ufunc) -> Registration:
@@ -85,8 +79,7 @@ def _dense_cwise(op: str, operation: np.ufunc) -> Registration:
         with np.errstate(all="ignore"):
             return np.asarray(operation(values, others))
 
-    signature = Signature(op, f"{_SPARSE.format('sp')}, dense: T -> output: T", T=NUMBERS)
-    return computed(signature, compute)
+    return computed(op, f"{_SPARSE.format('sp')}, dense: T -> output: T", compute, T=NUMBERS)
 
 
 def _quotients(values: Array, others: Array) -> Array:
@@ -96,9 +89,9 @@ def _quotients(values: Array, others: Array) -> Array:
     return np.where((values < 0) != (others < 0), -found, found).astype(values.dtype)
 
 
-SPARSEDENSECWISEADD: Registration = _dense_cwise("SparseDenseCwiseAdd", np.add)
-SPARSEDENSECWISEMUL: Registration = _dense_cwise("SparseDenseCwiseMul", np.multiply)
-SPARSEDENSECWISEDIV: Registration = _dense_cwise("SparseDenseCwiseDiv", np.divide)
+SPARSEDENSECWISEADD = _dense_cwise("SparseDenseCwiseAdd", np.add)
+SPARSEDENSECWISEMUL = _dense_cwise("SparseDenseCwiseMul", np.multiply)
+SPARSEDENSECWISEDIV = _dense_cwise("SparseDenseCwiseDiv", np.divide)
 
 
 def _dense_add_shapes(node: Node, given: Any) -> list[Shape]:
@@ -118,15 +111,13 @@ def _dense_add(given: Any, outputs: list[Array], indices: Array, values: Array, 
     np.add.at(outputs[0].reshape(-1), row_numbers(indices, dense.shape), values)
 
 
-SPARSETENSORDENSEADD: Registration = filled(
-    Signature(
-        "SparseTensorDenseAdd",
-        "a_indices: Tindices[2], a_values: T[1], a_shape: Tindices[1], b: T -> output: T",
-        T=NUMBERS,
-        Tindices=INDICES,
-    ),
+SPARSETENSORDENSEADD = filled(
+    "SparseTensorDenseAdd",
+    "a_indices: Tindices[2], a_values: T[1], a_shape: Tindices[1], b: T -> output: T",
     _dense_add_shapes,
     _dense_add,
+    T=NUMBERS,
+    Tindices=INDICES,
 )
 
 
@@ -159,15 +150,13 @@ def _mat_mul(given: _Adjoints, indices: Array, values: Array, shape: Array, dens
     return product
 
 
-SPARSETENSORDENSEMATMUL: Registration = computed(
-    Signature(
-        "SparseTensorDenseMatMul",
-        "a_indices: Tindices[2], a_values: T[1], a_shape: INT64[1], b: T[2] -> product: T",
-        T=NUMBERS,
-        Tindices=INDICES,
-    ),
+SPARSETENSORDENSEMATMUL = computed(
+    "SparseTensorDenseMatMul",
+    "a_indices: Tindices[2], a_values: T[1], a_shape: INT64[1], b: T[2] -> product: T",
     _mat_mul,
-    settings=_adjoints,
+    _adjoints,
+    T=NUMBERS,
+    Tindices=INDICES,
 )
 
 
@@ -189,9 +178,12 @@ def _dense_product(given: _Adjoints, outputs: list[Array], a: Array, b: Array) -
 
 
 _MATRICES = (TensorType.FLOAT32, TensorType.BFLOAT16)
-SPARSEMATMUL: Registration = filled(
-    Signature("SparseMatMul", "a: Ta[2], b: Tb[2] -> product: FLOAT32", Ta=_MATRICES, Tb=_MATRICES),
+SPARSEMATMUL = filled(
+    "SparseMatMul",
+    "a: Ta[2], b: Tb[2] -> product: FLOAT32",
     _dense_shapes,
     _dense_product,
-    settings=_transposes,
+    _transposes,
+    Ta=_MATRICES,
+    Tb=_MATRICES,
 )

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Node, Registration, TensorType, ensure
+from oplet import Node, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_int
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled
 from oplet_flex_ops.ops.arrays.counting import count_values
 from oplet_flex_ops.ops.sparse.coordinates import coordinates, shape_of
-from oplet_flex_ops.signature import INDICES, Signature
+from oplet_flex_ops.signature import INDICES
 
 __all__ = ["rows_of_splits"]
 
@@ -62,17 +62,14 @@ def _sparse(binary: bool, outputs: list[Array], indices: Array, values: Array, s
     count_values(output if output.ndim == 2 else output[None], rows, values, weights.reshape(-1), binary)
 
 
-SPARSEBINCOUNT: Registration = filled(
-    Signature(
-        "SparseBincount",
-        "indices: INT64[2], values: Tidx[1], dense_shape: INT64[1], size: Tidx, weights: T -> output: T",
-        Tidx=INDICES,
-        T=_WEIGHTS,
-    ),
+SPARSEBINCOUNT = filled(
+    "SparseBincount",
+    "indices: INT64[2], values: Tidx[1], dense_shape!: INT64[1], size!: Tidx, weights: T -> output: T",
     _sparse_shapes,
     _sparse,
-    settings=_binary,
-    reads=["dense_shape", "size"],
+    _binary,
+    Tidx=INDICES,
+    T=_WEIGHTS,
 )
 
 
@@ -86,14 +83,14 @@ def _ragged(binary: bool, outputs: list[Array], splits: Array, values: Array, si
     count_values(outputs[0], rows_of_splits(splits, values.size), values, weights.reshape(-1), binary)
 
 
-RAGGEDBINCOUNT: Registration = filled(
-    Signature(
-        "RaggedBincount", "splits: INT64[1], values: Tidx[1], size: Tidx, weights: T -> output: T", Tidx=INDICES, T=_WEIGHTS
-    ),
+RAGGEDBINCOUNT = filled(
+    "RaggedBincount",
+    "splits: INT64[1], values: Tidx[1], size!: Tidx, weights: T -> output: T",
     _ragged_shapes,
     _ragged,
-    settings=_binary,
-    reads=["size"],
+    _binary,
+    Tidx=INDICES,
+    T=_WEIGHTS,
 )
 
 
@@ -143,10 +140,13 @@ def _dense_count(given: _Counting, values: Array, weights: Array) -> list[Array]
     return _counted(given, rows, len(values), values.reshape(-1), weights.reshape(-1), weights.dtype)
 
 
-DENSECOUNTSPARSEOUTPUT: Registration = computed(
-    Signature("DenseCountSparseOutput", f"values: T, weights: output_type -> {_RESULTS}", T=INDICES, output_type=_WEIGHTS),
+DENSECOUNTSPARSEOUTPUT = computed(
+    "DenseCountSparseOutput",
+    f"values: T, weights: output_type -> {_RESULTS}",
     _dense_count,
-    settings=_counting,
+    _counting,
+    T=INDICES,
+    output_type=_WEIGHTS,
 )
 
 
@@ -157,15 +157,13 @@ def _sparse_count(given: _Counting, indices: Array, values: Array, shape: Array,
     return _counted(given, rows, sizes[0], values, weights.reshape(-1), weights.dtype)
 
 
-SPARSECOUNTSPARSEOUTPUT: Registration = computed(
-    Signature(
-        "SparseCountSparseOutput",
-        f"indices: INT64[2], values: T[1], dense_shape: INT64[1], weights: output_type -> {_RESULTS}",
-        T=INDICES,
-        output_type=_WEIGHTS,
-    ),
+SPARSECOUNTSPARSEOUTPUT = computed(
+    "SparseCountSparseOutput",
+    f"indices: INT64[2], values: T[1], dense_shape: INT64[1], weights: output_type -> {_RESULTS}",
     _sparse_count,
-    settings=_counting,
+    _counting,
+    T=INDICES,
+    output_type=_WEIGHTS,
 )
 
 
@@ -174,13 +172,11 @@ def _ragged_count(given: _Counting, splits: Array, values: Array, weights: Array
     return _counted(given, rows, splits.size - 1, values, weights.reshape(-1), weights.dtype)
 
 
-RAGGEDCOUNTSPARSEOUTPUT: Registration = computed(
-    Signature(
-        "RaggedCountSparseOutput",
-        f"splits: INT64[1], values: T[1], weights: output_type -> {_RESULTS}",
-        T=INDICES,
-        output_type=_WEIGHTS,
-    ),
+RAGGEDCOUNTSPARSEOUTPUT = computed(
+    "RaggedCountSparseOutput",
+    f"splits: INT64[1], values: T[1], weights: output_type -> {_RESULTS}",
     _ragged_count,
-    settings=_counting,
+    _counting,
+    T=INDICES,
+    output_type=_WEIGHTS,
 )

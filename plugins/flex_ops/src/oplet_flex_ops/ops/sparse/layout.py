@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, ensure
+from oplet import Node, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints, resolve_axis
 from oplet.kernels.limits import paced
@@ -20,7 +20,7 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled, reserve
 from oplet_flex_ops.ops.sparse.coordinates import coordinates, shape_of, vectors
 from oplet_flex_ops.positions import row_numbers
-from oplet_flex_ops.signature import INDICES, Signature
+from oplet_flex_ops.signature import INDICES
 
 
 def _reorder(given: Any, indices: Array, values: Array, shape: Array) -> list[Array]:
@@ -28,11 +28,9 @@ def _reorder(given: Any, indices: Array, values: Array, shape: Array) -> list[Ar
     return [indices[order], values[order]]
 
 
-SPARSEREORDER: Registration = computed(
-    Signature(
-        "SparseReorder",
-        "input_indices: INT64[2], input_values: T[1], input_shape: INT64[1] -> output_indices: INT64, output_values: T",
-    ),
+SPARSEREORDER = computed(
+    "SparseReorder",
+    "input_indices: INT64[2], input_values: T[1], input_shape: INT64[1] -> output_indices: INT64, output_values: T",
     _reorder,
 )
 
@@ -49,11 +47,9 @@ def _reshape(given: Any, indices: Array, shape: Array, new_shape: Array) -> list
     return [vectors(row_numbers(indices, old), wanted), np.array(wanted, np.int64)]
 
 
-SPARSERESHAPE: Registration = computed(
-    Signature(
-        "SparseReshape",
-        "input_indices: INT64[2], input_shape: INT64[1], new_shape: INT64[1] -> output_indices: INT64, output_shape: INT64",
-    ),
+SPARSERESHAPE = computed(
+    "SparseReshape",
+    "input_indices: INT64[2], input_shape: INT64[1], new_shape: INT64[1] -> output_indices: INT64, output_shape: INT64",
     _reshape,
 )
 
@@ -69,12 +65,10 @@ def _slice(given: Any, indices: Array, values: Array, shape: Array, start: Array
     return [indices[inside] - start, values[inside], extent]
 
 
-SPARSESLICE: Registration = computed(
-    Signature(
-        "SparseSlice",
-        "indices: INT64[2], values: T[1], shape: INT64[1], start: INT64[1], size: INT64[1] "
-        "-> output_indices: INT64, output_values: T, output_shape: INT64",
-    ),
+SPARSESLICE = computed(
+    "SparseSlice",
+    "indices: INT64[2], values: T[1], shape: INT64[1], start: INT64[1], size: INT64[1] "
+    "-> output_indices: INT64, output_values: T, output_shape: INT64",
     _slice,
 )
 
@@ -99,13 +93,11 @@ def _concat(axis: int, *operands: Array) -> list[Array]:
     return [joined[order], np.concatenate(values)[order], shape]
 
 
-SPARSECONCAT: Registration = computed(
-    Signature(
-        "SparseConcat",
-        "indices: N*INT64[2], values: N*T[1], shapes: N*INT64[1] -> output_indices: INT64, output_values: T, output_shape: INT64",
-    ),
+SPARSECONCAT = computed(
+    "SparseConcat",
+    "indices: N*INT64[2], values: N*T[1], shapes: N*INT64[1] -> output_indices: INT64, output_values: T, output_shape: INT64",
     _concat,
-    settings=lambda attributes: attributes.integer("concat_dim"),
+    lambda attributes: attributes.integer("concat_dim"),
 )
 
 
@@ -125,14 +117,12 @@ def _split(count: int, split_dim: Array, indices: Array, values: Array, shape: A
     return [piece[kind] for kind in range(3) for piece in pieces]
 
 
-SPARSESPLIT: Registration = computed(
-    Signature(
-        "SparseSplit",
-        "split_dim: INT64, indices: INT64[2], values: T[1], shape: INT64[1] "
-        "-> output_indices: num_split*INT64, output_values: num_split*T, output_shape: num_split*INT64",
-    ),
+SPARSESPLIT = computed(
+    "SparseSplit",
+    "split_dim: INT64, indices: INT64[2], values: T[1], shape: INT64[1] "
+    "-> output_indices: num_split*INT64, output_values: num_split*T, output_shape: num_split*INT64",
     _split,
-    settings=lambda attributes: attributes.integer("num_split", least=1, most=1 << 16),
+    lambda attributes: attributes.integer("num_split", least=1, most=1 << 16),
 )
 
 
@@ -154,12 +144,10 @@ def _fill(given: Any, indices: Array, values: Array, shape: Array, default: Arra
     return [np.concatenate((indices, more))[order], np.concatenate((values, filler))[order], empty, back[: rows.size]]
 
 
-SPARSEFILLEMPTYROWS: Registration = computed(
-    Signature(
-        "SparseFillEmptyRows",
-        "indices: INT64[2], values: T[1], dense_shape: INT64[1], default_value: T[0] "
-        "-> output_indices: INT64, output_values: T, empty_row_indicator: BOOL, reverse_index_map: INT64",
-    ),
+SPARSEFILLEMPTYROWS = computed(
+    "SparseFillEmptyRows",
+    "indices: INT64[2], values: T[1], dense_shape: INT64[1], default_value: T[0] "
+    "-> output_indices: INT64, output_values: T, empty_row_indicator: BOOL, reverse_index_map: INT64",
     _fill,
 )
 
@@ -189,14 +177,11 @@ def _validated(attributes: Attributes) -> bool:
     return attributes.flag("validate_indices", default=True)
 
 
-SPARSETODENSE: Registration = filled(
-    Signature(
-        "SparseToDense",
-        "sparse_indices: Tindices, output_shape: Tindices[1], sparse_values: T, default_value: T[0] -> dense: T",
-        Tindices=INDICES,
-    ),
+SPARSETODENSE = filled(
+    "SparseToDense",
+    "sparse_indices: Tindices, output_shape!: Tindices[1], sparse_values: T, default_value: T[0] -> dense: T",
     _dense_shapes,
     _dense,
-    settings=_validated,
-    reads=["output_shape"],
+    _validated,
+    Tindices=INDICES,
 )

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, Tensor, checkpoint, ensure
+from oplet import Node, Tensor, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.ops.volumes.geometry import Geometry, image_geometry, volume_geometry
-from oplet_flex_ops.signature import FLOATS, INDICES, REALS, Signature
+from oplet_flex_ops.signature import FLOATS, INDICES, REALS
 from oplet_flex_ops.windows import WindowAxis, taps
 
 
@@ -78,9 +78,7 @@ def _conv(given: Geometry, outputs: list[Array], source: Array, weights: Array) 
     target[...] = total.reshape(target.shape)
 
 
-CONV3D: Registration = filled(
-    Signature("Conv3D", "input: T, filter: T -> output: T", T=FLOATS), _conv_shapes, _conv, settings=volume_geometry
-)
+CONV3D = filled("Conv3D", "input: T, filter: T -> output: T", _conv_shapes, _conv, volume_geometry, T=FLOATS)
 
 
 def _sizes(tensor: Tensor) -> Shape:
@@ -116,14 +114,14 @@ def _input_gradient(given: Geometry, outputs: list[Array], sizes: Array, weights
     target[...] = total
 
 
-CONV3DBACKPROPINPUTV2: Registration = filled(
-    Signature(
-        "Conv3DBackpropInputV2", "input_sizes: Tshape[1], filter: T, out_backprop: T -> output: T", T=FLOATS, Tshape=INDICES
-    ),
+CONV3DBACKPROPINPUTV2 = filled(
+    "Conv3DBackpropInputV2",
+    "input_sizes!: Tshape[1], filter: T, out_backprop: T -> output: T",
     _input_shapes,
     _input_gradient,
-    settings=volume_geometry,
-    reads=["input_sizes"],
+    volume_geometry,
+    T=FLOATS,
+    Tshape=INDICES,
 )
 
 
@@ -149,12 +147,13 @@ def _filter_gradient(given: Geometry, outputs: list[Array], source: Array, sizes
         outputs[0][position] = total
 
 
-CONV3DBACKPROPFILTERV2: Registration = filled(
-    Signature("Conv3DBackpropFilterV2", "input: T, filter_sizes: INT32[1], out_backprop: T -> output: T", T=FLOATS),
+CONV3DBACKPROPFILTERV2 = filled(
+    "Conv3DBackpropFilterV2",
+    "input: T, filter_sizes!: INT32[1], out_backprop: T -> output: T",
     _filter_shapes,
     _filter_gradient,
-    settings=volume_geometry,
-    reads=["filter_sizes"],
+    volume_geometry,
+    T=FLOATS,
 )
 
 
@@ -177,9 +176,11 @@ def _dilate(given: Geometry, outputs: list[Array], source: Array, filters: Array
         np.maximum(output[to], source[of] + filters[position], out=output[to])
 
 
-DILATION2D: Registration = filled(
-    Signature("Dilation2D", "input: T, filter: T -> output: T", T=REALS),
+DILATION2D = filled(
+    "Dilation2D",
+    "input: T, filter: T -> output: T",
     _shapes,
     _dilate,
-    settings=lambda attributes: image_geometry(attributes, dilations="rates"),
+    lambda attributes: image_geometry(attributes, dilations="rates"),
+    T=REALS,
 )

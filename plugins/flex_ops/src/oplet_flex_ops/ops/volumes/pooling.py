@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, checkpoint, ensure
+from oplet import Node, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.ops.volumes.geometry import Geometry, image_geometry, pool_geometry
-from oplet_flex_ops.signature import FLOATS, REALS, Signature
+from oplet_flex_ops.signature import FLOATS, REALS
 from oplet_flex_ops.windows import WindowAxis, taps
 
 _MAX_TYPES = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
@@ -72,12 +72,8 @@ def _average(given: Geometry, outputs: list[Array], source: Array) -> None:
     target[...] = total / _counts(axes, wide)
 
 
-MAXPOOL3D: Registration = filled(
-    Signature("MaxPool3D", "input: T -> output: T", T=_MAX_TYPES), _pool_shapes, _max, settings=pool_geometry
-)
-AVGPOOL3D: Registration = filled(
-    Signature("AvgPool3D", "input: T -> output: T", T=FLOATS), _pool_shapes, _average, settings=pool_geometry
-)
+MAXPOOL3D = filled("MaxPool3D", "input: T -> output: T", _pool_shapes, _max, pool_geometry, T=_MAX_TYPES)
+AVGPOOL3D = filled("AvgPool3D", "input: T -> output: T", _pool_shapes, _average, pool_geometry, T=FLOATS)
 
 
 def _max_grad_shapes(node: Node, given: Geometry) -> list[Shape]:
@@ -122,23 +118,22 @@ def _average_grad(given: Geometry, outputs: list[Array], sizes: Array, gradient:
     target[...] = total
 
 
-MAXPOOL3DGRAD: Registration = filled(
-    Signature(
-        "MaxPool3DGrad",
-        "orig_input: TInput, orig_output: TInput, grad: T -> output: T",
-        T=_MAX_TYPES,
-        TInput=_MAX_TYPES,
-    ),
+MAXPOOL3DGRAD = filled(
+    "MaxPool3DGrad",
+    "orig_input: TInput, orig_output: TInput, grad: T -> output: T",
     _max_grad_shapes,
     _max_grad,
-    settings=pool_geometry,
+    pool_geometry,
+    T=_MAX_TYPES,
+    TInput=_MAX_TYPES,
 )
-AVGPOOL3DGRAD: Registration = filled(
-    Signature("AvgPool3DGrad", "orig_input_shape: INT32[1], grad: T -> output: T", T=FLOATS),
+AVGPOOL3DGRAD = filled(
+    "AvgPool3DGrad",
+    "orig_input_shape!: INT32[1], grad: T -> output: T",
     _average_grad_shapes,
     _average_grad,
-    settings=pool_geometry,
-    reads=["orig_input_shape"],
+    pool_geometry,
+    T=FLOATS,
 )
 
 
@@ -173,14 +168,12 @@ def _argmax(given: _Numbered, outputs: list[Array], source: Array) -> None:
         np.copyto(best[to], source[of], where=higher)
 
 
-MAXPOOLWITHARGMAX: Registration = filled(
-    Signature(
-        "MaxPoolWithArgmax",
-        "input: T -> output: T, argmax: Targmax",
-        T=REALS,
-        Targmax=(TensorType.INT64, TensorType.INT32),
-    ),
+MAXPOOLWITHARGMAX = filled(
+    "MaxPoolWithArgmax",
+    "input: T -> output: T, argmax: Targmax",
     _argmax_shapes,
     _argmax,
-    settings=_numbered,
+    _numbered,
+    T=REALS,
+    Targmax=(TensorType.INT64, TensorType.INT32),
 )
