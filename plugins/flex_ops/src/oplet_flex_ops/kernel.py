@@ -1,4 +1,4 @@
-"""Builds registrations of Flex ops from a signature, attributes, and a function that computes the result.
+"""Decorators that make registrations of Flex ops from a function that computes the result; their arguments define the op.
 
 A `shaped` operator knows its outputs' shapes from its inputs' shapes and the values of some inputs; a `computed` one only when it has
 the results.
@@ -39,16 +39,17 @@ _ADDRESSABLE = 1 << 62
 
 
 def shaped(
-    op: str, text: str, shapes: Shapes, bind: Bind, settings: Settings | None = None, *, pure: bool = True, **types: Types
-) -> Registration:
-    """Build the registration of an op whose output shapes are known before it runs.
+    op: str, text: str, shapes: Shapes, settings: Settings | None = None, *, pure: bool = True, **types: Types
+) -> Callable[[Bind], Registration]:
+    """Return the decorator of a function that binds an op whose output shapes are known before it runs; it makes its registration.
+
+    The function takes the node and the settings, and returns the thunk that runs the node for the present shapes.
 
     Args:
         op: the operator's name.
         text: its inputs and outputs, of the form that `Signature` describes; "!" marks the inputs whose values `shapes` reads.
         shapes: returns the outputs' shapes; raises EnsureError for invalid inputs.
-        bind: returns the function that runs the node for the present shapes.
-        settings: parses the node's attributes once, for `shapes` and `bind`; None for an op whose only attributes are element
+        settings: parses the node's attributes once, for `shapes` and the function; None for an op whose only attributes are element
             types.
         pure: whether the outputs depend on the inputs only.
         types: the allowed types of each type attribute.
@@ -70,53 +71,61 @@ def shaped(
                 context.set_dynamic(output)
         node.prepared = given, known
 
-    def bound(context: Context, node: Node) -> Thunk:
-        given, known = node.prepared
-        if known:
-            return bind(node, given)
+    def registration(bind: Bind) -> Registration:
+        def bound(context: Context, node: Node) -> Thunk:
+            given, known = node.prepared
+            if known:
+                return bind(node, given)
 
-        def run() -> None:
-            _resize(context, node, shapes(node, given))
-            bind(node, given)()
+            def run() -> None:
+                _resize(context, node, shapes(node, given))
+                bind(node, given)()
 
-        return run
+            return run
 
-    return Registration(prepare=prepare, bind=bound, pure=pure)
+        return Registration(prepare=prepare, bind=bound, pure=pure)
+
+    return registration
 
 
-def viewed(op: str, text: str, shapes: Shapes, views: Views, settings: Settings | None = None, **types: Types) -> Registration:
-    """Build the registration of an op that only moves values: its outputs are copies of the array views that `views` returns."""
+def viewed(
+    op: str, text: str, shapes: Shapes, settings: Settings | None = None, **types: Types
+) -> Callable[[Views], Registration]:
+    """Return the decorator of an op that only moves values: its outputs are copies of the array views that the function returns."""
 
-    def bind(node: Node, given: Any) -> Thunk:
-        return copies(list(zip([output.data for output in node.outputs], views(node, given))))
+    def registration(views: Views) -> Registration:
+        def bind(node: Node, given: Any) -> Thunk:
+            return copies(list(zip([output.data for output in node.outputs], views(node, given))))
 
-    return shaped(op, text, shapes, bind, settings, **types)
+        return shaped(op, text, shapes, settings, **types)(bind)
+
+    return registration
 
 
 def filled(
-    op: str, text: str, shapes: Shapes, compute: Compute, settings: Settings | None = None, **types: Types
-) -> Registration:
-    """Build the registration of an op with known output shapes; `compute(settings, outputs, *inputs)` writes into the outputs.
+    op: str, text: str, shapes: Shapes, settings: Settings | None = None, **types: Types
+) -> Callable[[Compute], Registration]:
+    """Return the decorator of an op with known output shapes; its function writes into the outputs.
 
-    Args:
-        compute: gets the settings, the list of output arrays, and the inputs' arrays.
+    The function takes the settings, the list of output arrays, and the inputs' arrays.
     """
 
-    def bind(node: Node, given: Any) -> Thunk:
-        outputs, inputs = [output.data for output in node.outputs], [tensor.data for tensor in node.inputs]
-        return partial(compute, given, outputs, *inputs)
+    def registration(compute: Compute) -> Registration:
+        def bind(node: Node, given: Any) -> Thunk:
+            return partial(compute, given, [output.data for output in node.outputs], *[tensor.data for tensor in node.inputs])
 
-    return shaped(op, text, shapes, bind, settings, **types)
+        return shaped(op, text, shapes, settings, **types)(bind)
+
+    return registration
 
 
 def computed(
-    op: str, text: str, compute: Compute, settings: Settings | None = None, *, pure: bool = True, **types: Types
-) -> Registration:
-    """Build the registration of an op whose output shapes depend on its results.
+    op: str, text: str, settings: Settings | None = None, *, pure: bool = True, **types: Types
+) -> Callable[[Compute], Registration]:
+    """Return the decorator of an op whose output shapes depend on its results.
 
-    Args:
-        compute: gets the settings and the inputs' arrays, and returns an array, or a sequence of one for each output. What it
-            allocates beyond four times the inputs' bytes it must count against the memory limit itself, by `reserve`.
+    The function takes the settings and the inputs' arrays, and returns an array, or a sequence of one for each output. What it
+    allocates beyond four times the inputs' bytes it must count against the memory limit itself, by `reserve`.
     """
     signature = Signature(op, text, **types)
 
@@ -127,20 +136,23 @@ def computed(
         for output in node.outputs:
             context.set_dynamic(output)
 
-    def bind(context: Context, node: Node) -> Thunk:
-        given, inputs, outputs = node.prepared, [tensor.data for tensor in node.inputs], node.outputs
-        scratch, single = _SCRATCH * sum(tensor.nbytes for tensor in node.inputs), len(outputs) == 1
+    def registration(compute: Compute) -> Registration:
+        def bind(context: Context, node: Node) -> Thunk:
+            given, inputs, outputs = node.prepared, [tensor.data for tensor in node.inputs], node.outputs
+            scratch, single = _SCRATCH * sum(tensor.nbytes for tensor in node.inputs), len(outputs) == 1
 
-        def run() -> None:
-            charge(scratch)
-            results = compute(given, *inputs)
-            for output, result in zip(outputs, (results,) if single else results):
-                context.resize_tensor(output, result.shape)
-                output.data[...] = result
+            def run() -> None:
+                charge(scratch)
+                results = compute(given, *inputs)
+                for output, result in zip(outputs, (results,) if single else results):
+                    context.resize_tensor(output, result.shape)
+                    output.data[...] = result
 
-        return run
+            return run
 
-    return Registration(prepare=prepare, bind=bind, pure=pure)
+        return Registration(prepare=prepare, bind=bind, pure=pure)
+
+    return registration
 
 
 def reserve(shape: Sequence[int], itemsize: int = 8) -> None:

@@ -104,25 +104,20 @@ _TO_BATCH = {"Tpaddings": INDICES, "Tblock_shape": INDICES}
 _TO_SPACE = {"Tcrops": INDICES, "Tblock_shape": INDICES, "Tidx": INDICES}
 
 SPACETOBATCH = shaped(
-    "SpaceToBatch", "input: T, paddings!: Tpaddings[2] -> output: T", _to_batch_shapes, _to_batch, _block_size, **_TO_BATCH
-)
+    "SpaceToBatch", "input: T, paddings!: Tpaddings[2] -> output: T", _to_batch_shapes, _block_size, **_TO_BATCH
+)(_to_batch)
 SPACETOBATCHND = shaped(
     "SpaceToBatchND",
     "input: T, block_shape!: Tblock_shape[1], paddings!: Tpaddings[2] -> output: T",
     _to_batch_shapes,
-    _to_batch,
     **_TO_BATCH,
-)
-BATCHTOSPACE = shaped(
-    "BatchToSpace", "input: T, crops!: Tidx[2] -> output: T", _to_space_shapes, _to_space, _block_size, **_TO_SPACE
+)(_to_batch)
+BATCHTOSPACE = shaped("BatchToSpace", "input: T, crops!: Tidx[2] -> output: T", _to_space_shapes, _block_size, **_TO_SPACE)(
+    _to_space
 )
 BATCHTOSPACEND = shaped(
-    "BatchToSpaceND",
-    "input: T, block_shape!: Tblock_shape[1], crops!: Tcrops[2] -> output: T",
-    _to_space_shapes,
-    _to_space,
-    **_TO_SPACE,
-)
+    "BatchToSpaceND", "input: T, block_shape!: Tblock_shape[1], crops!: Tcrops[2] -> output: T", _to_space_shapes, **_TO_SPACE
+)(_to_space)
 
 
 def _depth_block(attributes: Attributes) -> int:
@@ -138,7 +133,8 @@ def _to_depth_shapes(node: Node, block: int) -> list[Shape]:
     return [(batch, height // block, width // block, depth * block * block)]
 
 
-def _to_depth_bind(node: Node, block: int) -> Thunk:
+@shaped("SpaceToDepth", "input: T -> output: T", _to_depth_shapes, _depth_block)
+def SPACETODEPTH(node: Node, block: int) -> Thunk:
     batch, height, width, depth = node.inputs[0].shape
     return _turner(node, (batch, height // block, block, width // block, block, depth))
 
@@ -157,10 +153,7 @@ def _from_depth_shapes(node: Node, block: int) -> list[Shape]:
     return [(batch, height * block, width * block, depth // (block * block))]
 
 
-def _from_depth_bind(node: Node, block: int) -> Thunk:
+@shaped("DepthToSpace", "input: T -> output: T", _from_depth_shapes, _depth_block)
+def DEPTHTOSPACE(node: Node, block: int) -> Thunk:
     batch, height, width, depth = node.inputs[0].shape
     return _turner(node, (batch, height, width, block, block, depth // (block * block)))
-
-
-SPACETODEPTH = shaped("SpaceToDepth", "input: T -> output: T", _to_depth_shapes, _to_depth_bind, _depth_block)
-DEPTHTOSPACE = shaped("DepthToSpace", "input: T -> output: T", _from_depth_shapes, _from_depth_bind, _depth_block)

@@ -35,31 +35,19 @@ def _fill_shapes(node: Node, given: Any) -> list[Shape]:
     return [_sizes(node, 0)]
 
 
-def _fill(given: Any, outputs: list[Array], dims: Array, value: Array) -> None:
+@filled("Fill", "dims!: index_type[1], value: T -> output: T", _fill_shapes, index_type=INDICES)
+def FILL(given: Any, outputs: list[Array], dims: Array, value: Array) -> None:
     outputs[0].fill(value.item() if value.dtype == object else value.reshape(())[()])
 
 
-FILL = filled("Fill", "dims!: index_type[1], value: T -> output: T", _fill_shapes, _fill, index_type=INDICES)
-EMPTY = filled(
-    "Empty",
-    "shape!: INT32[1] -> output: dtype",
-    lambda node, given: [_sizes(node, 0)],
-    lambda given, outputs, shape: outputs[0].fill(_zero(outputs[0].dtype)),
-    dtype=_VALUES,
+EMPTY = filled("Empty", "shape!: INT32[1] -> output: dtype", lambda node, given: [_sizes(node, 0)], dtype=_VALUES)(
+    lambda given, outputs, shape: outputs[0].fill(_zero(outputs[0].dtype))
 )
-ZEROSLIKE = filled(
-    "ZerosLike",
-    "x: T -> y: T",
-    lambda node, given: [node.inputs[0].shape],
-    lambda given, outputs, x: outputs[0].fill(_zero(x.dtype)),
-    T=_VALUES,
+ZEROSLIKE = filled("ZerosLike", "x: T -> y: T", lambda node, given: [node.inputs[0].shape], T=_VALUES)(
+    lambda given, outputs, x: outputs[0].fill(_zero(x.dtype))
 )
-ONESLIKE = filled(
-    "OnesLike",
-    "x: T -> y: T",
-    lambda node, given: [node.inputs[0].shape],
-    lambda given, outputs, x: outputs[0].fill(1),
-    T=(*NUMBERS, TensorType.BOOL),
+ONESLIKE = filled("OnesLike", "x: T -> y: T", lambda node, given: [node.inputs[0].shape], T=(*NUMBERS, TensorType.BOOL))(
+    lambda given, outputs, x: outputs[0].fill(1)
 )
 
 
@@ -81,15 +69,13 @@ def _range_shapes(node: Node, given: Any) -> list[Shape]:
     return [(int(count),)]
 
 
-def _range(given: Any, outputs: list[Array], start: Array, limit: Array, delta: Array) -> None:
+@filled("Range", "start!: Tidx, limit!: Tidx, delta!: Tidx -> output: Tidx", _range_shapes, Tidx=REALS)
+def RANGE(given: Any, outputs: list[Array], start: Array, limit: Array, delta: Array) -> None:
     output = outputs[0]
     output[...] = np.arange(output.size)
     with np.errstate(all="ignore"):
         np.multiply(output, delta.reshape(()), output)
         np.add(output, start.reshape(()), output)
-
-
-RANGE = filled("Range", "start!: Tidx, limit!: Tidx, delta!: Tidx -> output: Tidx", _range_shapes, _range, Tidx=REALS)
 
 
 def _lin_space_shapes(node: Node, given: Any) -> list[Shape]:
@@ -98,7 +84,8 @@ def _lin_space_shapes(node: Node, given: Any) -> list[Shape]:
     return [(count,)]
 
 
-def _lin_space(given: Any, outputs: list[Array], start: Array, stop: Array, num: Array) -> None:
+@filled("LinSpace", "start: T[0], stop: T[0], num!: Tidx[0] -> output: T", _lin_space_shapes, T=FLOATS, Tidx=INDICES)
+def LINSPACE(given: Any, outputs: list[Array], start: Array, stop: Array, num: Array) -> None:
     output, count = outputs[0], outputs[0].size
     output[...] = np.arange(count)
     if count > 1:
@@ -107,11 +94,6 @@ def _lin_space(given: Any, outputs: list[Array], start: Array, stop: Array, num:
     np.add(output, start, output)
     if count > 1:
         output[-1] = stop
-
-
-LINSPACE = filled(
-    "LinSpace", "start: T[0], stop: T[0], num!: Tidx[0] -> output: T", _lin_space_shapes, _lin_space, T=FLOATS, Tidx=INDICES
-)
 
 
 def _one_hot_axis(node: Node, axis: int) -> int:
@@ -124,7 +106,14 @@ def _one_hot_shapes(node: Node, axis: int) -> list[Shape]:
     return [(*shape[:at], depth, *shape[at:])]
 
 
-def _one_hot(node: Node, axis: int) -> Thunk:
+@shaped(
+    "OneHot",
+    "indices: TI, depth!: INT32[0], on_value: T[0], off_value: T[0] -> output: T",
+    _one_hot_shapes,
+    lambda attributes: attributes.integer("axis", least=-1, default=-1),
+    TI=(TensorType.INT64, TensorType.INT32, TensorType.UINT8, TensorType.INT8),
+)
+def ONEHOT(node: Node, axis: int) -> Thunk:
     indices, _, on, off = (tensor.data for tensor in node.inputs)
     output, at = node.outputs[0].data, _one_hot_axis(node, axis)
     apart, numbers = np.expand_dims(indices, at), np.arange(output.shape[at]).reshape(-1, *[1] * (indices.ndim - at))
@@ -138,15 +127,6 @@ def _one_hot(node: Node, axis: int) -> Thunk:
     return run
 
 
-ONEHOT = shaped(
-    "OneHot",
-    "indices: TI, depth!: INT32[0], on_value: T[0], off_value: T[0] -> output: T",
-    _one_hot_shapes,
-    _one_hot,
-    lambda attributes: attributes.integer("axis", least=-1, default=-1),
-    TI=(TensorType.INT64, TensorType.INT32, TensorType.UINT8, TensorType.INT8),
-)
-
 _DIAGONAL = (
     *FLOATS, TensorType.INT32, TensorType.INT64, TensorType.COMPLEX64, TensorType.COMPLEX128,
 )  # fmt: skip
@@ -158,7 +138,8 @@ def _diag_shapes(node: Node, given: Any) -> list[Shape]:
     return [shape + shape]
 
 
-def _diag(given: Any, outputs: list[Array], diagonal: Array) -> None:
+@filled("Diag", "diagonal: T -> output: T", _diag_shapes, T=_DIAGONAL)
+def DIAG(given: Any, outputs: list[Array], diagonal: Array) -> None:
     outputs[0].fill(0)
     outputs[0].reshape(-1)[:: diagonal.size + 1] = diagonal.reshape(-1)
 
@@ -173,13 +154,10 @@ def _diag_part_shapes(node: Node, given: Any) -> list[Shape]:
     return [source.shape[:half]]
 
 
-def _diag_part_view(node: Node, given: Any) -> list[Array]:
+@viewed("DiagPart", "input: T -> diagonal: T", _diag_part_shapes, T=_DIAGONAL)
+def DIAGPART(node: Node, given: Any) -> list[Array]:
     source, output = np.ascontiguousarray(node.inputs[0].data), node.outputs[0]
     return [source.reshape(-1)[:: output.size + 1].reshape(output.shape)]
-
-
-DIAG = filled("Diag", "diagonal: T -> output: T", _diag_shapes, _diag, T=_DIAGONAL)
-DIAGPART = viewed("DiagPart", "input: T -> diagonal: T", _diag_part_shapes, _diag_part_view, T=_DIAGONAL)
 
 
 def _broadcast_shapes(node: Node, given: Any) -> list[Shape]:
@@ -192,10 +170,6 @@ def _broadcast_shapes(node: Node, given: Any) -> list[Shape]:
     return [sizes]
 
 
-BROADCASTTO = viewed(
-    "BroadcastTo",
-    "input: T, shape!: Tidx[1] -> output: T",
-    _broadcast_shapes,
-    lambda node, given: [np.broadcast_to(node.inputs[0].data, node.outputs[0].shape)],
-    Tidx=INDICES,
+BROADCASTTO = viewed("BroadcastTo", "input: T, shape!: Tidx[1] -> output: T", _broadcast_shapes, Tidx=INDICES)(
+    lambda node, given: [np.broadcast_to(node.inputs[0].data, node.outputs[0].shape)]
 )

@@ -66,22 +66,16 @@ def _gather(node: Node, batch_dims: int) -> Thunk:
 
 
 GATHER = shaped(
-    "Gather",
-    "params: Tparams, indices: Tindices -> output: Tparams",
-    _gather_shapes,
-    _gather,
-    lambda attributes: 0,
-    Tindices=INDICES,
-)
+    "Gather", "params: Tparams, indices: Tindices -> output: Tparams", _gather_shapes, lambda attributes: 0, Tindices=INDICES
+)(_gather)
 GATHERV2 = shaped(
     "GatherV2",
     "params: Tparams, indices: Tindices, axis!: Taxis[0] -> output: Tparams",
     _gather_shapes,
-    _gather,
     lambda attributes: attributes.integer("batch_dims", default=0),
     Tindices=_SHORT,
     Taxis=INDICES,
-)
+)(_gather)
 
 
 def _skips(attributes: Attributes) -> bool:
@@ -102,7 +96,8 @@ def _gather_nd_shapes(node: Node, skip: bool) -> list[Shape]:
     return [indices.shape[:-1] + params.shape[depth:]]
 
 
-def _gather_nd(node: Node, skip: bool) -> Thunk:
+@shaped("GatherNd", "params: Tparams, indices: Tindices -> output: Tparams", _gather_nd_shapes, _skips, Tindices=_SHORT)
+def GATHERND(node: Node, skip: bool) -> Thunk:
     params, indices, output = node.inputs[0].data, node.inputs[1].data, node.outputs[0].data
     depth = indices.shape[-1]
     count, size = prod(indices.shape[:-1]), prod(params.shape[depth:])
@@ -120,11 +115,6 @@ def _gather_nd(node: Node, skip: bool) -> Thunk:
             np.take(rows, places, 0, target, "clip")
 
     return run
-
-
-GATHERND = shaped(
-    "GatherNd", "params: Tparams, indices: Tindices -> output: Tparams", _gather_nd_shapes, _gather_nd, _skips, Tindices=_SHORT
-)
 
 
 def _ensure_updates(shape: Shape, indices: Shape, updates: Shape) -> None:
@@ -174,7 +164,15 @@ def _scatterer(output: Array, indices: Array, updates: Array, apply: Any, skip: 
     return run
 
 
-def _scatter_nd(node: Node, skip: bool) -> Thunk:
+@shaped(
+    "ScatterNd",
+    "indices: Tindices, updates: T, shape!: Tindices[1] -> output: T",
+    _scatter_nd_shapes,
+    _skips,
+    T=(*NUMBERS, TensorType.BOOL, TensorType.STRING),
+    Tindices=_SHORT,
+)
+def SCATTERND(node: Node, skip: bool) -> Thunk:
     output = node.outputs[0].data
     scatter = _scatterer(output, node.inputs[0].data, node.inputs[1].data, np.add, skip)
     zero = b"" if output.dtype == object else 0
@@ -184,17 +182,6 @@ def _scatter_nd(node: Node, skip: bool) -> Thunk:
         scatter()
 
     return run
-
-
-SCATTERND = shaped(
-    "ScatterNd",
-    "indices: Tindices, updates: T, shape!: Tindices[1] -> output: T",
-    _scatter_nd_shapes,
-    _scatter_nd,
-    _skips,
-    T=(*NUMBERS, TensorType.BOOL, TensorType.STRING),
-    Tindices=_SHORT,
-)
 
 
 def _tensor_scatter(op: str, apply: Any, types: Types, name: str = "tensor") -> Registration:
@@ -210,7 +197,7 @@ def _tensor_scatter(op: str, apply: Any, types: Types, name: str = "tensor") -> 
 
     text = f"{name}: T, indices: Tindices, updates: T -> output: T"
     indices = (*_SHORT, TensorType.UINT16) if apply is None else INDICES
-    return shaped(op, text, _tensor_scatter_shapes, bind, _skips, T=types, Tindices=indices)
+    return shaped(op, text, _tensor_scatter_shapes, _skips, T=types, Tindices=indices)(bind)
 
 
 TENSORSCATTERADD = _tensor_scatter("TensorScatterAdd", np.add, NUMBERS)

@@ -41,7 +41,7 @@ def _concat(op: str, text: str, axis_at: int) -> Registration:
         targets = _pieces(starts, node.outputs[0].data, axis)
         return copies([(target, source.data) for target, source in zip(targets, sources)])
 
-    return shaped(op, text, shapes, bind, Tidx=INDICES)
+    return shaped(op, text, shapes, Tidx=INDICES)(bind)
 
 
 CONCAT = _concat("Concat", "concat_dim!: INT32[0], values: N*T -> output: T", 0)
@@ -56,13 +56,11 @@ def _split_shapes(node: Node, given: Any) -> list[Shape]:
     return [(*value.shape[:axis], size // count, *value.shape[axis + 1 :])] * count
 
 
-def _split_views(node: Node, given: Any) -> list[Array]:
+@viewed("Split", "split_dim!: INT32[0], value: T -> output: num_split*T", _split_shapes)
+def SPLIT(node: Node, given: Any) -> list[Array]:
     value, count = node.inputs[1], len(node.outputs)
     axis = resolve_axis(read_int(node.inputs[0]), value.ndim)
     return np.split(value.data, count, axis)
-
-
-SPLIT = viewed("Split", "split_dim!: INT32[0], value: T -> output: num_split*T", _split_shapes, _split_views)
 
 
 def _split_sizes(node: Node) -> tuple[int, list[int]]:
@@ -88,18 +86,15 @@ def _split_v_shapes(node: Node, given: Any) -> list[Shape]:
     return [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
 
 
-def _split_v_views(node: Node, given: Any) -> list[Array]:
-    axis, sizes = _split_sizes(node)
-    return _pieces(list(accumulate([0, *sizes])), node.inputs[0].data, axis)
-
-
-SPLITV = viewed(
+@viewed(
     "SplitV",
     "value: T, size_splits!: Tlen, split_dim!: INT32[0] -> output: num_split*T",
     _split_v_shapes,
-    _split_v_views,
     Tlen=(TensorType.INT64, TensorType.INT32, TensorType.INT8),
 )
+def SPLITV(node: Node, given: Any) -> list[Array]:
+    axis, sizes = _split_sizes(node)
+    return _pieces(list(accumulate([0, *sizes])), node.inputs[0].data, axis)
 
 
 def _pack_shapes(node: Node, axis: int) -> list[Shape]:
@@ -110,14 +105,10 @@ def _pack_shapes(node: Node, axis: int) -> list[Shape]:
     return [(*first.shape[:at], len(node.inputs), *first.shape[at:])]
 
 
-def _pack_bind(node: Node, axis: int) -> Thunk:
+@shaped("Pack", "values: N*T -> output: T", _pack_shapes, lambda attributes: attributes.integer("axis", default=0))
+def PACK(node: Node, axis: int) -> Thunk:
     output, at = node.outputs[0].data, resolve_axis(axis, node.inputs[0].ndim + 1)
     return copies([(output[along(at, number, ...)], tensor.data) for number, tensor in enumerate(node.inputs)])
-
-
-PACK = shaped(
-    "Pack", "values: N*T -> output: T", _pack_shapes, _pack_bind, lambda attributes: attributes.integer("axis", default=0)
-)
 
 
 def _unpack_shapes(node: Node, axis: int) -> list[Shape]:
@@ -127,12 +118,8 @@ def _unpack_shapes(node: Node, axis: int) -> list[Shape]:
     return [(*value.shape[:at], *value.shape[at + 1 :])] * count
 
 
-def _unpack_views(node: Node, axis: int) -> list[Array]:
+@viewed("Unpack", "value: T -> output: num*T", _unpack_shapes, lambda attributes: attributes.integer("axis", default=0))
+def UNPACK(node: Node, axis: int) -> list[Array]:
     value = node.inputs[0]
     at = resolve_axis(axis, value.ndim)
     return [value.data[along(at, number, ...)] for number in range(len(node.outputs))]
-
-
-UNPACK = viewed(
-    "Unpack", "value: T -> output: num*T", _unpack_shapes, _unpack_views, lambda attributes: attributes.integer("axis", default=0)
-)

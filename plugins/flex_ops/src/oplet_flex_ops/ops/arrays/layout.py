@@ -42,7 +42,7 @@ def _reshape_shapes(node: Node, given: Any) -> list[Shape]:
     return [tuple(sizes)]
 
 
-RESHAPE = viewed("Reshape", "tensor: T, shape!: Tshape[1] -> output: T", _reshape_shapes, _reshaped, Tshape=INDICES)
+RESHAPE = viewed("Reshape", "tensor: T, shape!: Tshape[1] -> output: T", _reshape_shapes, Tshape=INDICES)(_reshaped)
 
 
 def _expand_shapes(node: Node, given: Any) -> list[Shape]:
@@ -51,7 +51,7 @@ def _expand_shapes(node: Node, given: Any) -> list[Shape]:
     return [(*shape[:axis], 1, *shape[axis:])]
 
 
-EXPANDDIMS = viewed("ExpandDims", "input: T, dim!: Tdim -> output: T", _expand_shapes, _reshaped, Tdim=INDICES)
+EXPANDDIMS = viewed("ExpandDims", "input: T, dim!: Tdim -> output: T", _expand_shapes, Tdim=INDICES)(_reshaped)
 
 
 def _squeeze_shapes(node: Node, dims: Sequence[int]) -> list[Shape]:
@@ -63,12 +63,8 @@ def _squeeze_shapes(node: Node, dims: Sequence[int]) -> list[Shape]:
 
 
 SQUEEZE = viewed(
-    "Squeeze",
-    "input: T -> output: T",
-    _squeeze_shapes,
-    _reshaped,
-    lambda attributes: attributes.integers("squeeze_dims", default=()),
-)
+    "Squeeze", "input: T -> output: T", _squeeze_shapes, lambda attributes: attributes.integers("squeeze_dims", default=())
+)(_reshaped)
 
 
 def _order(node: Node) -> list[int]:
@@ -84,26 +80,19 @@ def _transpose_shapes(node: Node, given: Any) -> list[Shape]:
     return [tuple(node.inputs[0].shape[axis] for axis in _order(node))]
 
 
-TRANSPOSE = viewed(
-    "Transpose",
-    "x: T, perm!: Tperm[1] -> y: T",
-    _transpose_shapes,
-    lambda node, given: [node.inputs[0].data.transpose(_order(node))],
-    Tperm=INDICES,
+TRANSPOSE = viewed("Transpose", "x: T, perm!: Tperm[1] -> y: T", _transpose_shapes, Tperm=INDICES)(
+    lambda node, given: [node.inputs[0].data.transpose(_order(node))]
 )
 
 
-def _conjugate_transpose(given: Any, outputs: list[Array], x: Array, perm: Array) -> None:
+@filled("ConjugateTranspose", "x: T, perm!: Tperm[1] -> y: T", _transpose_shapes, Tperm=INDICES)
+def CONJUGATETRANSPOSE(given: Any, outputs: list[Array], x: Array, perm: Array) -> None:
     turned = x.transpose(perm.tolist())
     if x.dtype.kind == "c":
         np.conjugate(turned, out=outputs[0])
     else:
         outputs[0][...] = turned
 
-
-CONJUGATETRANSPOSE = filled(
-    "ConjugateTranspose", "x: T, perm!: Tperm[1] -> y: T", _transpose_shapes, _conjugate_transpose, Tperm=INDICES
-)
 
 _REVERSIBLE = (*NUMBERS, TensorType.BOOL, TensorType.STRING)
 
@@ -129,20 +118,11 @@ def _reverse_v2_shapes(node: Node, given: Any) -> list[Shape]:
     return [node.inputs[0].shape]
 
 
-REVERSE = viewed(
-    "Reverse",
-    "tensor: T, dims!: BOOL[1] -> output: T",
-    _reverse_shapes,
-    lambda node, given: _backwards(node, node.inputs[1].data.nonzero()[0].tolist()),
-    T=_REVERSIBLE,
+REVERSE = viewed("Reverse", "tensor: T, dims!: BOOL[1] -> output: T", _reverse_shapes, T=_REVERSIBLE)(
+    lambda node, given: _backwards(node, node.inputs[1].data.nonzero()[0].tolist())
 )
-REVERSEV2 = viewed(
-    "ReverseV2",
-    "tensor: T, axis!: Tidx[1] -> output: T",
-    _reverse_v2_shapes,
-    lambda node, given: _backwards(node, _reverse_v2_axes(node)),
-    T=_REVERSIBLE,
-    Tidx=INDICES,
+REVERSEV2 = viewed("ReverseV2", "tensor: T, axis!: Tidx[1] -> output: T", _reverse_v2_shapes, T=_REVERSIBLE, Tidx=INDICES)(
+    lambda node, given: _backwards(node, _reverse_v2_axes(node))
 )
 
 
@@ -153,7 +133,8 @@ def _roll_shapes(node: Node, given: Any) -> list[Shape]:
     return [source.shape]
 
 
-def _roll(given: Any, outputs: list[Array], source: Array, shift: Array, axis: Array) -> None:
+@filled("Roll", "input: T, shift: Tshift, axis: Taxis -> output: T", _roll_shapes, Tshift=INDICES, Taxis=INDICES)
+def ROLL(given: Any, outputs: list[Array], source: Array, shift: Array, axis: Array) -> None:
     moves = [0] * source.ndim
     for by, at in paced(zip(listed(shift), listed(axis))):
         moves[resolve_axis(at, source.ndim)] += by
@@ -168,9 +149,6 @@ def _roll(given: Any, outputs: list[Array], source: Array, shift: Array, axis: A
         outputs[0][to] = source[of]
 
 
-ROLL = filled("Roll", "input: T, shift: Tshift, axis: Taxis -> output: T", _roll_shapes, _roll, Tshift=INDICES, Taxis=INDICES)
-
-
 def _tile_shapes(node: Node, given: Any) -> list[Shape]:
     source, multiples = node.inputs[0], read_ints(node.inputs[1])
     ensure(
@@ -180,10 +158,8 @@ def _tile_shapes(node: Node, given: Any) -> list[Shape]:
     return [tuple(size * times for size, times in zip(source.shape, multiples))]
 
 
-def _tile(given: Any, outputs: list[Array], source: Array, multiples: Array) -> None:
+@filled("Tile", "input: T, multiples!: Tmultiples[1] -> output: T", _tile_shapes, Tmultiples=INDICES)
+def TILE(given: Any, outputs: list[Array], source: Array, multiples: Array) -> None:
     apart = [part for size, times in zip(source.shape, multiples.tolist()) for part in (times, size)]
     once = source.reshape([part for size in source.shape for part in (1, size)])
     outputs[0].reshape(apart)[...] = once
-
-
-TILE = filled("Tile", "input: T, multiples!: Tmultiples[1] -> output: T", _tile_shapes, _tile, Tmultiples=INDICES)

@@ -24,7 +24,7 @@ def _same_shapes(node: Node, given: Any) -> list[Shape]:
 
 
 def _passing(op: str, text: str = "input: T -> output: T") -> Registration:
-    return viewed(op, text, _same_shapes, lambda node, given: [tensor.data for tensor in node.inputs])
+    return viewed(op, text, _same_shapes)(lambda node, given: [tensor.data for tensor in node.inputs])
 
 
 IDENTITY = _passing("Identity")
@@ -46,12 +46,8 @@ def _default_shape(node: Node, wanted: Shape | None) -> list[Shape]:
 
 
 PLACEHOLDERWITHDEFAULT = viewed(
-    "PlaceholderWithDefault",
-    "input: dtype -> output: dtype",
-    _default_shape,
-    lambda node, given: [node.inputs[0].data],
-    lambda attributes: attributes.shape("shape"),
-)
+    "PlaceholderWithDefault", "input: dtype -> output: dtype", _default_shape, lambda attributes: attributes.shape("shape")
+)(lambda node, given: [node.inputs[0].data])
 
 
 def _bitcast_shapes(node: Node, given: Any) -> list[Shape]:
@@ -68,12 +64,10 @@ def _bitcast_shapes(node: Node, given: Any) -> list[Shape]:
     return [shape[:-1]]
 
 
-def _bitcast_view(node: Node, given: Any) -> list[Array]:
+@viewed("Bitcast", "input: T -> output: type", _bitcast_shapes, T=NUMBERS, type=NUMBERS)
+def BITCAST(node: Node, given: Any) -> list[Array]:
     source, output = np.ascontiguousarray(node.inputs[0].data), node.outputs[0]
     return [source.reshape(-1).view(output.dtype).reshape(output.shape)]
-
-
-BITCAST = viewed("Bitcast", "input: T -> output: type", _bitcast_shapes, _bitcast_view, T=NUMBERS, type=NUMBERS)
 
 
 def _checking(op: str, signed: bool) -> Registration:
@@ -91,7 +85,7 @@ def _checking(op: str, signed: bool) -> Registration:
 
         return run
 
-    return shaped(op, "tensor: T -> output: T", _same_shapes, bind, lambda attributes: attributes.text("message"), T=FLOATS)
+    return shaped(op, "tensor: T -> output: T", _same_shapes, lambda attributes: attributes.text("message"), T=FLOATS)(bind)
 
 
 def _found(source: Array, signed: bool) -> str:
@@ -104,7 +98,14 @@ CHECKNUMERICS = _checking("CheckNumerics", False)
 CHECKNUMERICSV2 = _checking("CheckNumericsV2", True)
 
 
-def _assert_bind(node: Node, summarize: int) -> Thunk:
+@shaped(
+    "Assert",
+    "condition: BOOL[0], data: *T -> ",
+    lambda node, given: [],
+    lambda attributes: attributes.integer("summarize", default=3),
+    pure=False,
+)
+def ASSERT(node: Node, summarize: int) -> Thunk:
     condition, data = node.inputs[0].data, [tensor.data for tensor in node.inputs[1:]]
 
     def run() -> None:
@@ -120,15 +121,7 @@ def _shown(array: Array, summarize: int) -> str:
     return f"[{' '.join(values)}{'...' if count < array.size else ''}]"
 
 
-ASSERT = shaped(
-    "Assert",
-    "condition: BOOL[0], data: *T -> ",
-    lambda node, given: [],
-    _assert_bind,
-    lambda attributes: attributes.integer("summarize", default=3),
-    pure=False,
-)
-NOOP = shaped("NoOp", " -> ", lambda node, given: [], lambda node, given: lambda: None, pure=False)
+NOOP = shaped("NoOp", " -> ", lambda node, given: [], pure=False)(lambda node, given: lambda: None)
 
 _LEVELS = {"log(warning)": logging.WARNING, "log(error)": logging.ERROR}
 
@@ -137,12 +130,10 @@ def _print_v2_settings(attributes: Attributes) -> int:
     return _LEVELS.get(attributes.text("output_stream", default="stderr"), logging.INFO)
 
 
-def _print_v2(node: Node, level: int) -> Thunk:
+@shaped("PrintV2", "input: STRING[0] -> ", lambda node, given: [], _print_v2_settings, pure=False)
+def PRINTV2(node: Node, level: int) -> Thunk:
     text = node.inputs[0].data
     return lambda: _logger.log(level, "%s", text.item().decode("utf-8", "replace"))
-
-
-PRINTV2 = shaped("PrintV2", "input: STRING[0] -> ", lambda node, given: [], _print_v2, _print_v2_settings, pure=False)
 
 
 def _print_settings(attributes: Attributes) -> tuple[str, int, int]:
@@ -153,7 +144,8 @@ def _print_settings(attributes: Attributes) -> tuple[str, int, int]:
     )
 
 
-def _print(node: Node, given: tuple[str, int, int]) -> Thunk:
+@shaped("Print", "input: T, data: *U -> output: T", lambda node, given: [node.inputs[0].shape], _print_settings, pure=False)
+def PRINT(node: Node, given: tuple[str, int, int]) -> Thunk:
     (message, first, summarize), output = given, node.outputs[0].data
     source, data = node.inputs[0].data, [tensor.data for tensor in node.inputs[1:]]
     left = [first]
@@ -165,8 +157,3 @@ def _print(node: Node, given: tuple[str, int, int]) -> Thunk:
         output[...] = source
 
     return run
-
-
-PRINT = shaped(
-    "Print", "input: T, data: *U -> output: T", lambda node, given: [node.inputs[0].shape], _print, _print_settings, pure=False
-)

@@ -54,7 +54,7 @@ def _segments(op: str, fold: np.ufunc, empty: int, types: Types, mean: bool = Fa
             np.divide(flat, np.maximum(np.bincount(whole), 1).astype(data.dtype)[:, None], out=flat)
         return output
 
-    return computed(op, "data: T, segment_ids: Tindices[1] -> output: T", compute, T=types, Tindices=INDICES)
+    return computed(op, "data: T, segment_ids: Tindices[1] -> output: T", T=types, Tindices=INDICES)(compute)
 
 
 _MEANS = tuple(type for type in NUMBERS if type.name.startswith(("FLOAT", "BFLOAT", "COMPLEX")))
@@ -97,7 +97,7 @@ def _unsorted(op: str, fold: np.ufunc, empty: int | str, types: Types) -> Regist
 
     text = "data: T, segment_ids: Tindices, num_segments!: Tnumsegments[0] -> output: T"
     indices = (*INDICES, TensorType.INT16)
-    return filled(op, text, shapes, compute, T=types, Tindices=indices, Tnumsegments=INDICES)
+    return filled(op, text, shapes, T=types, Tindices=indices, Tnumsegments=INDICES)(compute)
 
 
 UNSORTEDSEGMENTSUM = _unsorted("UnsortedSegmentSum", np.add, 0, NUMBERS)
@@ -123,9 +123,8 @@ def _partition(count: int, data: Array, partitions: Array) -> list[Array]:
 DYNAMICPARTITION = computed(
     "DynamicPartition",
     "data: T, partitions: INT32 -> outputs: num_partitions*T",
-    lambda count, data, partitions: _partition(count, data, partitions)[0] if count == 1 else _partition(count, data, partitions),
     lambda attributes: attributes.integer("num_partitions", least=1, most=1 << 16),
-)
+)(lambda count, data, partitions: _partition(count, data, partitions)[0] if count == 1 else _partition(count, data, partitions))
 
 
 def _stitch(given: Any, *operands: Array) -> Array:
@@ -145,5 +144,5 @@ def _stitch(given: Any, *operands: Array) -> Array:
     return merged
 
 
-DYNAMICSTITCH = computed("DynamicStitch", "indices: N*INT32, data: N*T -> merged: T", _stitch)
-PARALLELDYNAMICSTITCH = computed("ParallelDynamicStitch", "indices: N*INT32, data: N*T -> merged: T", _stitch)
+DYNAMICSTITCH = computed("DynamicStitch", "indices: N*INT32, data: N*T -> merged: T")(_stitch)
+PARALLELDYNAMICSTITCH = computed("ParallelDynamicStitch", "indices: N*INT32, data: N*T -> merged: T")(_stitch)

@@ -45,17 +45,13 @@ def _size_shapes(node: Node, given: Any) -> list[Shape]:
     return [()]
 
 
-SHAPE = shaped("Shape", "input: T -> output: out_type", _shape_shapes, _shape_bind, out_type=INDICES)
-SHAPEN = shaped("ShapeN", "input: N*T -> output: N*out_type", _shape_shapes, _shape_bind, out_type=INDICES)
-SIZE = shaped(
-    "Size",
-    "input: T -> output: out_type",
-    _size_shapes,
-    lambda node, given: _constants(node, [node.inputs[0].size]),
-    out_type=INDICES,
+SHAPE = shaped("Shape", "input: T -> output: out_type", _shape_shapes, out_type=INDICES)(_shape_bind)
+SHAPEN = shaped("ShapeN", "input: N*T -> output: N*out_type", _shape_shapes, out_type=INDICES)(_shape_bind)
+SIZE = shaped("Size", "input: T -> output: out_type", _size_shapes, out_type=INDICES)(
+    lambda node, given: _constants(node, [node.inputs[0].size])
 )
-RANK = shaped(
-    "Rank", "input: T -> output: INT32", lambda node, given: [()], lambda node, given: _constants(node, [node.inputs[0].ndim])
+RANK = shaped("Rank", "input: T -> output: INT32", lambda node, given: [()])(
+    lambda node, given: _constants(node, [node.inputs[0].ndim])
 )
 
 
@@ -71,11 +67,13 @@ def _broadcast(first: Array, second: Array) -> list[tuple[int, int, int]]:
     return found
 
 
-def _broadcast_args(given: Any, first: Array, second: Array) -> Array:
+@computed("BroadcastArgs", "s0: T[1], s1: T[1] -> r0: T", T=INDICES)
+def BROADCASTARGS(given: Any, first: Array, second: Array) -> Array:
     return np.array([size for _, _, size in _broadcast(first, second)], first.dtype)
 
 
-def _gradient_args(given: Any, first: Array, second: Array) -> list[Array]:
+@computed("BroadcastGradientArgs", "s0: T[1], s1: T[1] -> r0: T, r1: T", T=INDICES)
+def BROADCASTGRADIENTARGS(given: Any, first: Array, second: Array) -> list[Array]:
     axes = _broadcast(first, second)
     if first.tolist() == second.tolist():
         return [np.empty(0, first.dtype)] * 2
@@ -85,17 +83,16 @@ def _gradient_args(given: Any, first: Array, second: Array) -> list[Array]:
     ]
 
 
-BROADCASTARGS = computed("BroadcastArgs", "s0: T[1], s1: T[1] -> r0: T", _broadcast_args, T=INDICES)
-BROADCASTGRADIENTARGS = computed("BroadcastGradientArgs", "s0: T[1], s1: T[1] -> r0: T, r1: T", _gradient_args, T=INDICES)
-
-
 def _offset_shapes(node: Node, given: Any) -> list[Shape]:
     shapes = {tensor.shape for tensor in node.inputs[1:]}
     ensure(len(shapes) == 1, f"the shapes to concatenate must have one rank, not {sorted(shapes)}.")
     return [tensor.shape for tensor in node.inputs[1:]]
 
 
-def _offset_bind(node: Node, given: Any) -> Thunk:
+@shaped(
+    "ConcatOffset", "concat_dim: INT32[0], shape: N*shape_type[1] -> offset: N*shape_type", _offset_shapes, shape_type=INDICES
+)
+def CONCATOFFSET(node: Node, given: Any) -> Thunk:
     axis, sources = node.inputs[0], [tensor.data for tensor in node.inputs[1:]]
     outputs = [output.data for output in node.outputs]
 
@@ -113,15 +110,6 @@ def _offset_bind(node: Node, given: Any) -> Thunk:
     return run
 
 
-CONCATOFFSET = shaped(
-    "ConcatOffset",
-    "concat_dim: INT32[0], shape: N*shape_type[1] -> offset: N*shape_type",
-    _offset_shapes,
-    _offset_bind,
-    shape_type=INDICES,
-)
-
-
 def _ensured(node: Node, wanted: Shape | None) -> list[Shape]:
     shape = node.inputs[0].shape
     ensure(
@@ -131,10 +119,6 @@ def _ensured(node: Node, wanted: Shape | None) -> list[Shape]:
     return [shape]
 
 
-ENSURESHAPE = viewed(
-    "EnsureShape",
-    "input: T -> output: T",
-    _ensured,
-    lambda node, given: [node.inputs[0].data],
-    lambda attributes: attributes.shape("shape"),
+ENSURESHAPE = viewed("EnsureShape", "input: T -> output: T", _ensured, lambda attributes: attributes.shape("shape"))(
+    lambda node, given: [node.inputs[0].data]
 )

@@ -40,9 +40,8 @@ SLICE = viewed(
     "Slice",
     "input: T, begin!: Index[1], size!: Index[1] -> output: T",
     lambda node, given: [tuple(part.stop - part.start for part in _slices(node)[:-1])],
-    lambda node, given: [node.inputs[0].data[_slices(node)]],
     Index=INDICES,
-)
+)(lambda node, given: [node.inputs[0].data[_slices(node)]])
 
 
 class _Masks(NamedTuple):
@@ -129,10 +128,9 @@ STRIDEDSLICE = viewed(
     "StridedSlice",
     f"input: T, {_ENTRIES} -> output: T",
     lambda node, masks: [_strided(node.inputs[0].shape, node.inputs[1:4], masks).shape],
-    lambda node, masks: [node.inputs[0].data[_strided(node.inputs[0].shape, node.inputs[1:4], masks).where]],
     _masks,
     Index=_TYPES,
-)
+)(lambda node, masks: [node.inputs[0].data[_strided(node.inputs[0].shape, node.inputs[1:4], masks).where]])
 
 
 def _grad_shapes(node: Node, masks: _Masks) -> list[Shape]:
@@ -143,7 +141,8 @@ def _grad_shapes(node: Node, masks: _Masks) -> list[Shape]:
     return [tuple(sizes)]
 
 
-def _grad_bind(node: Node, masks: _Masks) -> Thunk:
+@shaped("StridedSliceGrad", f"shape!: Index[1], {_ENTRIES}, dy: T -> output: T", _grad_shapes, _masks, Index=INDICES)
+def STRIDEDSLICEGRAD(node: Node, masks: _Masks) -> Thunk:
     output, source = node.outputs[0].data, node.inputs[4].data
     target = output[_strided(output.shape, node.inputs[1:4], masks).where]
     zero = b"" if output.dtype == object else 0
@@ -162,7 +161,8 @@ def _update_shapes(node: Node, masks: _Masks) -> list[Shape]:
     return [source.shape]
 
 
-def _update_bind(node: Node, masks: _Masks) -> Thunk:
+@shaped("TensorStridedSliceUpdate", f"input: T, {_ENTRIES}, value: T -> output: T", _update_shapes, _masks, Index=INDICES)
+def TENSORSTRIDEDSLICEUPDATE(node: Node, masks: _Masks) -> Thunk:
     source, value, output = node.inputs[0].data, node.inputs[4].data, node.outputs[0].data
     target = output[_strided(output.shape, node.inputs[1:4], masks).where]
 
@@ -171,16 +171,3 @@ def _update_bind(node: Node, masks: _Masks) -> Thunk:
         target[...] = value
 
     return run
-
-
-STRIDEDSLICEGRAD = shaped(
-    "StridedSliceGrad", f"shape!: Index[1], {_ENTRIES}, dy: T -> output: T", _grad_shapes, _grad_bind, _masks, Index=INDICES
-)
-TENSORSTRIDEDSLICEUPDATE = shaped(
-    "TensorStridedSliceUpdate",
-    f"input: T, {_ENTRIES}, value: T -> output: T",
-    _update_shapes,
-    _update_bind,
-    _masks,
-    Index=INDICES,
-)

@@ -56,19 +56,11 @@ def _rgb(images: Array) -> Array:
     return np.stack([(1 - saturation + saturation * np.clip(part, 0, 1)) * value for part in parts], -1).astype(images.dtype)
 
 
-RGBTOHSV = filled(
-    "RGBToHSV",
-    "images: T -> output: T",
-    _colour_shapes,
-    lambda given, outputs, images: np.copyto(outputs[0], _hsv(_wide(images)), casting="unsafe"),
-    T=FLOATS,
+RGBTOHSV = filled("RGBToHSV", "images: T -> output: T", _colour_shapes, T=FLOATS)(
+    lambda given, outputs, images: np.copyto(outputs[0], _hsv(_wide(images)), casting="unsafe")
 )
-HSVTORGB = filled(
-    "HSVToRGB",
-    "images: T -> output: T",
-    _colour_shapes,
-    lambda given, outputs, images: np.copyto(outputs[0], _rgb(_wide(images)), casting="unsafe"),
-    T=FLOATS,
+HSVTORGB = filled("HSVToRGB", "images: T -> output: T", _colour_shapes, T=FLOATS)(
+    lambda given, outputs, images: np.copyto(outputs[0], _rgb(_wide(images)), casting="unsafe")
 )
 
 _TYPES = (TensorType.FLOAT32, TensorType.FLOAT16)
@@ -80,16 +72,12 @@ def _contrast_shapes(node: Node, given: Any) -> list[Shape]:
     return [images.shape]
 
 
-def _contrast(given: Any, outputs: list[Array], images: Array, factor: Array) -> None:
+@filled("AdjustContrastv2", "images: T, contrast_factor: FLOAT32[0] -> output: T", _contrast_shapes, T=_TYPES)
+def ADJUSTCONTRASTV2(given: Any, outputs: list[Array], images: Array, factor: Array) -> None:
     wide = _wide(images)
     if wide.size:
         mean = wide.mean((-3, -2), keepdims=True, dtype=np.float32)
         outputs[0][...] = (wide - mean) * factor + mean
-
-
-ADJUSTCONTRASTV2 = filled(
-    "AdjustContrastv2", "images: T, contrast_factor: FLOAT32[0] -> output: T", _contrast_shapes, _contrast, T=_TYPES
-)
 
 
 def _adjust_shapes(node: Node, given: Any) -> list[Shape]:
@@ -97,7 +85,8 @@ def _adjust_shapes(node: Node, given: Any) -> list[Shape]:
     return _colour_shapes(node, given)
 
 
-def _adjust_hue(given: Any, outputs: list[Array], images: Array, delta: Array) -> None:
+@filled("AdjustHue", "images: T, delta: FLOAT32[0] -> output: T", _adjust_shapes, T=_TYPES)
+def ADJUSTHUE(given: Any, outputs: list[Array], images: Array, delta: Array) -> None:
     colours = np.array(_wide(images))
     low, high = colours.min(-1), colours.max(-1)
     hue = _hsv(colours - low[..., None])[..., 0] * 6 + delta * 6
@@ -108,16 +97,11 @@ def _adjust_hue(given: Any, outputs: list[Array], images: Array, delta: Array) -
             outputs[0][..., channel] = low + np.clip(part, 0, 1) * (high - low)
 
 
-def _adjust_saturation(given: Any, outputs: list[Array], images: Array, scale: Array) -> None:
+@filled("AdjustSaturation", "images: T, scale: FLOAT32[0] -> output: T", _adjust_shapes, T=_TYPES)
+def ADJUSTSATURATION(given: Any, outputs: list[Array], images: Array, scale: Array) -> None:
     colours = _hsv(_wide(images))
     colours[..., 1] = np.clip(colours[..., 1] * scale, 0, 1)
     outputs[0][...] = _rgb(colours)
-
-
-ADJUSTHUE = filled("AdjustHue", "images: T, delta: FLOAT32[0] -> output: T", _adjust_shapes, _adjust_hue, T=_TYPES)
-ADJUSTSATURATION = filled(
-    "AdjustSaturation", "images: T, scale: FLOAT32[0] -> output: T", _adjust_shapes, _adjust_saturation, T=_TYPES
-)
 
 
 #: Colours of boxes in turn, where a model gives none: red, green, blue and alpha.
@@ -180,7 +164,7 @@ def _frame(image: Array, corner: list[int], colour: Array) -> None:
 
 _DRAWN = (TensorType.FLOAT32, TensorType.FLOAT16)
 
-DRAWBOUNDINGBOXES = filled("DrawBoundingBoxes", "images: T, boxes: FLOAT32 -> output: T", _shapes, _draw, T=_DRAWN)
-DRAWBOUNDINGBOXESV2 = filled(
-    "DrawBoundingBoxesV2", "images: T, boxes: FLOAT32, colors: FLOAT32 -> output: T", _shapes, _draw, T=_DRAWN
+DRAWBOUNDINGBOXES = filled("DrawBoundingBoxes", "images: T, boxes: FLOAT32 -> output: T", _shapes, T=_DRAWN)(_draw)
+DRAWBOUNDINGBOXESV2 = filled("DrawBoundingBoxesV2", "images: T, boxes: FLOAT32, colors: FLOAT32 -> output: T", _shapes, T=_DRAWN)(
+    _draw
 )

@@ -42,7 +42,15 @@ def _shapes(node: Node, given: _Settings) -> list[Shape]:
     return [(batch, size, 4), (batch, size), (batch, size), (batch,)]
 
 
-def _combine(
+@filled(
+    "CombinedNonMaxSuppression",
+    "boxes: FLOAT32[4], scores: FLOAT32[3], max_output_size_per_class!: INT32[0], max_total_size!: INT32[0], "
+    "iou_threshold: FLOAT32[0], score_threshold: FLOAT32[0] "
+    "-> nmsed_boxes: FLOAT32, nmsed_scores: FLOAT32, nmsed_classes: FLOAT32, valid_detections: INT32",
+    _shapes,
+    _settings,
+)
+def COMBINEDNONMAXSUPPRESSION(
     given: _Settings,
     outputs: list[Array],
     boxes: Array,
@@ -70,14 +78,3 @@ def _combine(
         count = len(places)
         found_boxes[image, :count] = np.clip(chosen, 0, 1) if given.clip else chosen
         found_scores[image, :count], found_classes[image, :count], counts[image] = rated[places, labels], labels, count
-
-
-COMBINEDNONMAXSUPPRESSION = filled(
-    "CombinedNonMaxSuppression",
-    "boxes: FLOAT32[4], scores: FLOAT32[3], max_output_size_per_class!: INT32[0], max_total_size!: INT32[0], "
-    "iou_threshold: FLOAT32[0], score_threshold: FLOAT32[0] "
-    "-> nmsed_boxes: FLOAT32, nmsed_scores: FLOAT32, nmsed_classes: FLOAT32, valid_detections: INT32",
-    _shapes,
-    _combine,
-    _settings,
-)

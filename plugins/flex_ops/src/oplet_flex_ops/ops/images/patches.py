@@ -71,7 +71,7 @@ def _patches(given: _Windows, outputs: list[Array], source: Array) -> None:
 def _patches_op(op: str, rank: int) -> Registration:
     name = "images" if rank == 4 else "input"
     types = (*NUMBERS, TensorType.BOOL) if rank == 4 else REALS
-    return filled(op, f"{name}: T -> patches: T", _shapes, _patches, _settings(rank), T=types)
+    return filled(op, f"{name}: T -> patches: T", _shapes, _settings(rank), T=types)(_patches)
 
 
 EXTRACTIMAGEPATCHES = _patches_op("ExtractImagePatches", 4)

@@ -62,7 +62,7 @@ def _shapes(node: Node, given: Any) -> list[Shape]:
 
 
 def _resize(op: str, compute: Callable[..., None], *, result: str = "FLOAT32", settings: Any = _corners) -> Registration:
-    return filled(op, f"images: T, size!: INT32[1] -> resized_images: {result}", _shapes, compute, settings, T=_TYPES)
+    return filled(op, f"images: T, size!: INT32[1] -> resized_images: {result}", _shapes, settings, T=_TYPES)(compute)
 
 
 def _nearest(corners: _Corners, outputs: list[Array], images: Array, size: Array) -> None:
@@ -188,7 +188,16 @@ def _scale_shapes(node: Node, given: Any) -> list[Shape]:
     return _shapes(node, given)
 
 
-def _scale(given: tuple[str, bool], outputs: list[Array], images: Array, size: Array, scale: Array, translation: Array) -> None:
+@filled(
+    "ScaleAndTranslate",
+    "images: T, size!: INT32[1], scale: FLOAT32[1], translation: FLOAT32[1] -> resized_images: FLOAT32",
+    _scale_shapes,
+    _scale_settings,
+    T=_TYPES,
+)
+def SCALEANDTRANSLATE(
+    given: tuple[str, bool], outputs: list[Array], images: Array, size: Array, scale: Array, translation: Array
+) -> None:
     ensure(bool((scale > 0).all() and np.isfinite(scale).all()), f"the scale {scale.tolist()} must be finite and above zero.")
     ensure(bool(np.isfinite(translation).all()), f"the translation {translation.tolist()} must be finite.")
     matrices = [
@@ -196,13 +205,3 @@ def _scale(given: tuple[str, bool], outputs: list[Array], images: Array, size: A
         for length, out, by, shift in zip(images.shape[1:3], outputs[0].shape[1:3], scale, translation)
     ]
     _separable(outputs[0], images, *matrices)
-
-
-SCALEANDTRANSLATE = filled(
-    "ScaleAndTranslate",
-    "images: T, size!: INT32[1], scale: FLOAT32[1], translation: FLOAT32[1] -> resized_images: FLOAT32",
-    _scale_shapes,
-    _scale,
-    _scale_settings,
-    T=_TYPES,
-)

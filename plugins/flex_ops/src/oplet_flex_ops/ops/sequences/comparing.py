@@ -45,7 +45,14 @@ def _rows(indices: Array, values: Array, outer: tuple[int, ...]) -> Iterator[tup
             yield int(places[start]), values[start:end]
 
 
-def _edit_distance(normalize: bool, *operands: Array) -> Array:
+@computed(
+    "EditDistance",
+    "hypothesis_indices: INT64[2], hypothesis_values: T[1], hypothesis_shape: INT64[1], truth_indices: INT64[2], "
+    "truth_values: T[1], truth_shape: INT64[1] -> output: FLOAT32",
+    lambda attributes: attributes.flag("normalize", default=True),
+    T=(*NUMBERS, TensorType.BOOL, TensorType.STRING),
+)
+def EDITDISTANCE(normalize: bool, *operands: Array) -> Array:
     given, truth = coordinates(*operands[:3]), coordinates(*operands[3:])
     ensure(len(given.shape) == len(truth.shape) >= 2, "both sparse tensors must have the same number of axes, 2 or more.")
     outer = tuple(max(a, b) for a, b in zip(given.shape[:-1], truth.shape[:-1]))
@@ -60,16 +67,6 @@ def _edit_distance(normalize: bool, *operands: Array) -> Array:
     for place, guess in paced(guesses.items()):
         flat[place] = np.inf if normalize else guess.size
     return output
-
-
-EDITDISTANCE = computed(
-    "EditDistance",
-    "hypothesis_indices: INT64[2], hypothesis_values: T[1], hypothesis_shape: INT64[1], truth_indices: INT64[2], "
-    "truth_values: T[1], truth_shape: INT64[1] -> output: FLOAT32",
-    _edit_distance,
-    lambda attributes: attributes.flag("normalize", default=True),
-    T=(*NUMBERS, TensorType.BOOL, TensorType.STRING),
-)
 
 
 class _Axes(NamedTuple):
@@ -92,7 +89,8 @@ def _reverse_shapes(node: Node, given: _Axes) -> list[Shape]:
     return [source.shape]
 
 
-def _reverse(given: _Axes, outputs: list[Array], source: Array, lengths: Array) -> None:
+@filled("ReverseSequence", "input: T, seq_lengths: Tlen[1] -> output: T", _reverse_shapes, _axes, Tlen=INDICES)
+def REVERSESEQUENCE(given: _Axes, outputs: list[Array], source: Array, lengths: Array) -> None:
     longest = source.shape[given.time]
     ensure(bool(((lengths >= 0) & (lengths <= longest)).all()), f"the lengths of the sequences are not within 0 to {longest}.")
     sequences: Any = np.moveaxis(source, (given.batch, given.time), (0, 1))
@@ -100,8 +98,3 @@ def _reverse(given: _Axes, outputs: list[Array], source: Array, lengths: Array) 
     targets[...] = sequences
     for target, sequence, length in paced(zip(targets, sequences, listed(lengths)), 64):
         target[:length] = sequence[:length][::-1]
-
-
-REVERSESEQUENCE = filled(
-    "ReverseSequence", "input: T, seq_lengths: Tlen[1] -> output: T", _reverse_shapes, _reverse, _axes, Tlen=INDICES
-)

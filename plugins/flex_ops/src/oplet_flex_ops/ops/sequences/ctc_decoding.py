@@ -55,7 +55,14 @@ def _greedy_settings(attributes: Attributes) -> _Greedy:
     return _Greedy(attributes.flag("merge_repeated", default=False), attributes.integer("blank_index", default=-1))
 
 
-def _greedy(given: _Greedy, inputs: Array, lengths: Array) -> list[Array]:
+@computed(
+    "CTCGreedyDecoder",
+    "inputs: T[3], sequence_length: INT32[1] "
+    "-> decoded_indices: INT64, decoded_values: INT64, decoded_shape: INT64, log_probability: T",
+    _greedy_settings,
+    T=_T,
+)
+def CTCGREEDYDECODER(given: _Greedy, inputs: Array, lengths: Array) -> list[Array]:
     ensure_lengths(inputs, lengths)
     time, batch, classes = inputs.shape
     blank = given.blank + classes if given.blank < 0 else given.blank
@@ -69,16 +76,6 @@ def _greedy(given: _Greedy, inputs: Array, lengths: Array) -> list[Array]:
         kept[1:] &= best[1:] != best[:-1]
     paths = [best[kept[:, number], number].tolist() for number in paced(range(batch), 64)]
     return [*_sparse(paths), score]
-
-
-CTCGREEDYDECODER = computed(
-    "CTCGreedyDecoder",
-    "inputs: T[3], sequence_length: INT32[1] "
-    "-> decoded_indices: INT64, decoded_values: INT64, decoded_shape: INT64, log_probability: T",
-    _greedy,
-    _greedy_settings,
-    T=_T,
-)
 
 
 class _Beam(NamedTuple):
@@ -97,7 +94,14 @@ def _beam_settings(attributes: Attributes) -> _Beam:
     return found
 
 
-def _beam(given: _Beam, inputs: Array, lengths: Array) -> list[Array]:
+@computed(
+    "CTCBeamSearchDecoder",
+    "inputs: T[3], sequence_length: INT32[1] -> decoded_indices: top_paths*INT64, decoded_values: top_paths*INT64, "
+    "decoded_shape: top_paths*INT64, log_probability: T",
+    _beam_settings,
+    T=_T,
+)
+def CTCBEAMSEARCHDECODER(given: _Beam, inputs: Array, lengths: Array) -> list[Array]:
     ensure_lengths(inputs, lengths)
     found: list[list[list[int]]] = [[] for _ in paced(range(given.paths))]
     scores = np.zeros((inputs.shape[1], given.paths), inputs.dtype)
@@ -112,13 +116,3 @@ def _beam(given: _Beam, inputs: Array, lengths: Array) -> list[Array]:
             scores[number, rank] = score
     parts: list[Any] = [_sparse(paths) for paths in found]
     return [*(part[kind] for kind in range(3) for part in parts), scores]
-
-
-CTCBEAMSEARCHDECODER = computed(
-    "CTCBeamSearchDecoder",
-    "inputs: T[3], sequence_length: INT32[1] -> decoded_indices: top_paths*INT64, decoded_values: top_paths*INT64, "
-    "decoded_shape: top_paths*INT64, log_probability: T",
-    _beam,
-    _beam_settings,
-    T=_T,
-)

@@ -52,7 +52,7 @@ def _reduce(op: str, fold: np.ufunc, types: Types, sparse: bool) -> Registration
 
     results = "output_indices: INT64, output_values: T, output_shape: INT64" if sparse else "output: T"
     text = f"input_indices: INT64[2], input_values: T[1], input_shape: INT64[1], reduction_axes: INT32 -> {results}"
-    return computed(op, text, compute, lambda attributes: attributes.flag("keep_dims", default=False), T=types)
+    return computed(op, text, lambda attributes: attributes.flag("keep_dims", default=False), T=types)(compute)
 
 
 SPARSEREDUCESUM = _reduce("SparseReduceSum", np.add, NUMBERS, False)
@@ -61,7 +61,12 @@ SPARSEREDUCESUMSPARSE = _reduce("SparseReduceSumSparse", np.add, NUMBERS, True)
 SPARSEREDUCEMAXSPARSE = _reduce("SparseReduceMaxSparse", np.maximum, REALS, True)
 
 
-def _softmax(given: Any, indices: Array, values: Array, shape: Array) -> Array:
+@computed(
+    "SparseSoftmax",
+    "sp_indices: INT64[2], sp_values: T[1], sp_shape: INT64[1] -> output: T",
+    T=(TensorType.FLOAT32, TensorType.FLOAT64, TensorType.FLOAT16),
+)
+def SPARSESOFTMAX(given: Any, indices: Array, values: Array, shape: Array) -> Array:
     sizes = coordinates(indices, values, shape).shape
     ensure(len(sizes) >= 2, f"the sparse tensor has {len(sizes)} axes; a softmax takes 2 or more.")
     found = np.empty_like(values)
@@ -74,14 +79,6 @@ def _softmax(given: Any, indices: Array, values: Array, shape: Array) -> Array:
         _, totals = _grouped(numbers, powers, np.add)
         found[order] = powers / totals[numbers]
     return found
-
-
-SPARSESOFTMAX = computed(
-    "SparseSoftmax",
-    "sp_indices: INT64[2], sp_values: T[1], sp_shape: INT64[1] -> output: T",
-    _softmax,
-    T=(TensorType.FLOAT32, TensorType.FLOAT64, TensorType.FLOAT16),
-)
 
 
 def _segments(op: str, share: Any = None) -> Registration:
@@ -109,7 +106,7 @@ def _segments(op: str, share: Any = None) -> Registration:
 
     text = "data: T, indices: Tidx[1], segment_ids: Tsegmentids[1]" + (", num_segments: Tnumsegments[0]" if bounded else "")
     types = REALS if share is None else FLOATS
-    return computed(op, f"{text} -> output: T", compute, T=types, Tidx=INDICES, Tsegmentids=INDICES, Tnumsegments=INDICES)
+    return computed(op, f"{text} -> output: T", T=types, Tidx=INDICES, Tsegmentids=INDICES, Tnumsegments=INDICES)(compute)
 
 
 def _count(counts: Array) -> Array:
