@@ -54,7 +54,7 @@ def shaped(
         pure: whether the outputs depend on the inputs only.
         types: the allowed types of each type attribute.
     """
-    signature = Signature(op, text, **types)
+    signature = Signature(text, op, **types)
 
     def prepare(context: Context, node: Node) -> None:
         attributes = attributes_of(node)
@@ -127,7 +127,7 @@ def computed(
     The function takes the settings and the inputs' arrays, and returns an array, or a sequence of one for each output. What it
     allocates beyond four times the inputs' bytes it must count against the memory limit itself, by `reserve`.
     """
-    signature = Signature(op, text, **types)
+    signature = Signature(text, op, **types)
 
     def prepare(context: Context, node: Node) -> None:
         attributes = attributes_of(node)

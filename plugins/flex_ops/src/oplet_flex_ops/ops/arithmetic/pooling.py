@@ -10,13 +10,12 @@ from oplet import Node, Registration, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.planes import Plane, ensure_planes, plane_of
 from oplet_flex_ops.numerics.types import FLOATS, SIGNED
 
 __all__ = ["pool_plane"]
 
-_INT32 = TensorType.INT32
 _TYPES = (*FLOATS, *SIGNED, TensorType.UINT8, TensorType.UINT16)
 
 
@@ -56,9 +55,7 @@ def _max_pool(*, second: bool) -> Registration:
 
         return run
 
-    inputs: list[str | TensorType] = ["T", _INT32, _INT32] if second else ["T"]
-    signature = Signature(inputs, ["T"], {"T": _TYPES}, {"T": TensorType.FLOAT32})
-    return operator(signature, shapes, formula, values=[1, 2] if second else [])
+    return operator(f"T=FLOAT32{', INT32!, INT32!' * second} -> T", shapes, T=_TYPES)(formula)
 
 
 def _avg_pool() -> Registration:
@@ -87,7 +84,7 @@ def _avg_pool() -> Registration:
 
         return run
 
-    return operator(Signature(["T"], ["T"], {"T": FLOATS}), shapes, formula)
+    return operator("T -> T", shapes, T=FLOATS)(formula)
 
 
 AVGPOOL = _avg_pool()

@@ -11,7 +11,7 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.elementwise import same_shape
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, EVERY, FLOATS, NUMBERS, SIGNED
 
 
@@ -30,7 +30,7 @@ def _add_n() -> Registration:
 
         return run
 
-    return operator(Signature(["N*T"], ["T"], {"T": NUMBERS}), shapes, formula)
+    return operator("N*T -> T", shapes, T=NUMBERS)(formula)
 
 
 def _clip_by_value() -> Registration:
@@ -51,7 +51,7 @@ def _clip_by_value() -> Registration:
         return run
 
     types = (*FLOATS, *COMPLEX, *SIGNED, TensorType.UINT8, TensorType.UINT16)
-    return operator(Signature(["T", "T", "T"], ["T"], {"T": types}), shapes, formula)
+    return operator("T, T, T -> T", shapes, T=types)(formula)
 
 
 def _cast() -> Registration:
@@ -80,7 +80,7 @@ def _cast() -> Registration:
 
         return run
 
-    return operator(Signature(["SrcT"], ["DstT"], {"SrcT": EVERY, "DstT": EVERY}), same_shape, formula, widened={})
+    return operator("SrcT -> DstT", same_shape, widened={}, SrcT=EVERY, DstT=EVERY)(formula)
 
 
 ADDN = _add_n()

@@ -14,7 +14,7 @@ from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.numerics.elementwise import same_shape
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.types import FLOATS
 
 
@@ -38,7 +38,7 @@ def _softmax(*, logarithm: bool) -> Registration:
 
         return run
 
-    return operator(Signature(["T"], ["T"], {"T": FLOATS}), shapes, formula)
+    return operator("T -> T", shapes, T=FLOATS)(formula)
 
 
 def lrn_sums(attributes: Attributes, source: Array) -> Array:
@@ -71,7 +71,7 @@ def _lrn() -> Registration:
         return run
 
     types = (TensorType.FLOAT16, TensorType.FLOAT32)
-    return operator(Signature(["T"], ["T"], {"T": types}, {"T": TensorType.FLOAT32}), shapes, formula)
+    return operator("T=FLOAT32 -> T", shapes, T=types)(formula)
 
 
 LOGSOFTMAX = _softmax(logarithm=True)

@@ -104,19 +104,19 @@ _TO_BATCH = {"Tpaddings": INDICES, "Tblock_shape": INDICES}
 _TO_SPACE = {"Tcrops": INDICES, "Tblock_shape": INDICES, "Tidx": INDICES}
 
 SPACETOBATCH = shaped(
-    "SpaceToBatch", "input: T, paddings!: Tpaddings[2] -> output: T", _to_batch_shapes, _block_size, **_TO_BATCH
+    "SpaceToBatch", "input: T, paddings: Tpaddings[2]! -> output: T", _to_batch_shapes, _block_size, **_TO_BATCH
 )(_to_batch)
 SPACETOBATCHND = shaped(
     "SpaceToBatchND",
-    "input: T, block_shape!: Tblock_shape[1], paddings!: Tpaddings[2] -> output: T",
+    "input: T, block_shape: Tblock_shape[1]!, paddings: Tpaddings[2]! -> output: T",
     _to_batch_shapes,
     **_TO_BATCH,
 )(_to_batch)
-BATCHTOSPACE = shaped("BatchToSpace", "input: T, crops!: Tidx[2] -> output: T", _to_space_shapes, _block_size, **_TO_SPACE)(
+BATCHTOSPACE = shaped("BatchToSpace", "input: T, crops: Tidx[2]! -> output: T", _to_space_shapes, _block_size, **_TO_SPACE)(
     _to_space
 )
 BATCHTOSPACEND = shaped(
-    "BatchToSpaceND", "input: T, block_shape!: Tblock_shape[1], crops!: Tcrops[2] -> output: T", _to_space_shapes, **_TO_SPACE
+    "BatchToSpaceND", "input: T, block_shape: Tblock_shape[1]!, crops: Tcrops[2]! -> output: T", _to_space_shapes, **_TO_SPACE
 )(_to_space)
 
 

@@ -164,7 +164,7 @@ def _bins(position: int) -> Callable[[Node], int]:
     return read
 
 
-@filled("Bincount", "arr: INT32, size!: INT32[0], weights: T -> bins: T", lambda node, given: [(_bins(1)(node),)], T=_WEIGHTS)
+@filled("Bincount", "arr: INT32, size: INT32[0]!, weights: T -> bins: T", lambda node, given: [(_bins(1)(node),)], T=_WEIGHTS)
 def BINCOUNT(given: Any, outputs: list[Array], values: Array, size: Array, weights: Array) -> None:
     flat = values.reshape(-1)
     count_values(outputs[0][None], _no_rows, flat, weights.reshape(-1), False)
@@ -181,7 +181,7 @@ def _dense_shapes(node: Node, binary: bool) -> list[Shape]:
     return [(*values.shape[:-1], _bins(1)(node))]
 
 
-@filled("DenseBincount", "input: Tidx, size!: Tidx, weights: T -> output: T", _dense_shapes, _binary, Tidx=INDICES, T=_WEIGHTS)
+@filled("DenseBincount", "input: Tidx, size: Tidx!, weights: T -> output: T", _dense_shapes, _binary, Tidx=INDICES, T=_WEIGHTS)
 def DENSEBINCOUNT(binary: bool, outputs: list[Array], values: Array, size: Array, weights: Array) -> None:
     def rows(part: slice) -> Array:
         return np.arange(part.start, part.stop) // (values.shape[1] if values.ndim == 2 else values.size)
@@ -199,7 +199,7 @@ def _histogram_shapes(node: Node, given: Any) -> list[Shape]:
 
 @filled(
     "HistogramFixedWidth",
-    "values: T, value_range: T, nbins!: INT32[0] -> out: dtype",
+    "values: T, value_range: T, nbins: INT32[0]! -> out: dtype",
     _histogram_shapes,
     T=_WEIGHTS,
     dtype=INDICES,

@@ -35,12 +35,12 @@ def _fill_shapes(node: Node, given: Any) -> list[Shape]:
     return [_sizes(node, 0)]
 
 
-@filled("Fill", "dims!: index_type[1], value: T -> output: T", _fill_shapes, index_type=INDICES)
+@filled("Fill", "dims: index_type[1]!, value: T -> output: T", _fill_shapes, index_type=INDICES)
 def FILL(given: Any, outputs: list[Array], dims: Array, value: Array) -> None:
     outputs[0].fill(value.item() if value.dtype == object else value.reshape(())[()])
 
 
-EMPTY = filled("Empty", "shape!: INT32[1] -> output: dtype", lambda node, given: [_sizes(node, 0)], dtype=_VALUES)(
+EMPTY = filled("Empty", "shape: INT32[1]! -> output: dtype", lambda node, given: [_sizes(node, 0)], dtype=_VALUES)(
     lambda given, outputs, shape: outputs[0].fill(_zero(outputs[0].dtype))
 )
 ZEROSLIKE = filled("ZerosLike", "x: T -> y: T", lambda node, given: [node.inputs[0].shape], T=_VALUES)(
@@ -69,7 +69,7 @@ def _range_shapes(node: Node, given: Any) -> list[Shape]:
     return [(int(count),)]
 
 
-@filled("Range", "start!: Tidx, limit!: Tidx, delta!: Tidx -> output: Tidx", _range_shapes, Tidx=REALS)
+@filled("Range", "start: Tidx!, limit: Tidx!, delta: Tidx! -> output: Tidx", _range_shapes, Tidx=REALS)
 def RANGE(given: Any, outputs: list[Array], start: Array, limit: Array, delta: Array) -> None:
     output = outputs[0]
     output[...] = np.arange(output.size)
@@ -84,7 +84,7 @@ def _lin_space_shapes(node: Node, given: Any) -> list[Shape]:
     return [(count,)]
 
 
-@filled("LinSpace", "start: T[0], stop: T[0], num!: Tidx[0] -> output: T", _lin_space_shapes, T=FLOATS, Tidx=INDICES)
+@filled("LinSpace", "start: T[0], stop: T[0], num: Tidx[0]! -> output: T", _lin_space_shapes, T=FLOATS, Tidx=INDICES)
 def LINSPACE(given: Any, outputs: list[Array], start: Array, stop: Array, num: Array) -> None:
     output, count = outputs[0], outputs[0].size
     output[...] = np.arange(count)
@@ -108,7 +108,7 @@ def _one_hot_shapes(node: Node, axis: int) -> list[Shape]:
 
 @shaped(
     "OneHot",
-    "indices: TI, depth!: INT32[0], on_value: T[0], off_value: T[0] -> output: T",
+    "indices: TI, depth: INT32[0]!, on_value: T[0], off_value: T[0] -> output: T",
     _one_hot_shapes,
     lambda attributes: attributes.integer("axis", least=-1, default=-1),
     TI=(TensorType.INT64, TensorType.INT32, TensorType.UINT8, TensorType.INT8),
@@ -170,6 +170,6 @@ def _broadcast_shapes(node: Node, given: Any) -> list[Shape]:
     return [sizes]
 
 
-BROADCASTTO = viewed("BroadcastTo", "input: T, shape!: Tidx[1] -> output: T", _broadcast_shapes, Tidx=INDICES)(
+BROADCASTTO = viewed("BroadcastTo", "input: T, shape: Tidx[1]! -> output: T", _broadcast_shapes, Tidx=INDICES)(
     lambda node, given: [np.broadcast_to(node.inputs[0].data, node.outputs[0].shape)]
 )

@@ -70,7 +70,7 @@ GATHER = shaped(
 )(_gather)
 GATHERV2 = shaped(
     "GatherV2",
-    "params: Tparams, indices: Tindices, axis!: Taxis[0] -> output: Tparams",
+    "params: Tparams, indices: Tindices, axis: Taxis[0]! -> output: Tparams",
     _gather_shapes,
     lambda attributes: attributes.integer("batch_dims", default=0),
     Tindices=_SHORT,
@@ -166,7 +166,7 @@ def _scatterer(output: Array, indices: Array, updates: Array, apply: Any, skip: 
 
 @shaped(
     "ScatterNd",
-    "indices: Tindices, updates: T, shape!: Tindices[1] -> output: T",
+    "indices: Tindices, updates: T, shape: Tindices[1]! -> output: T",
     _scatter_nd_shapes,
     _skips,
     T=(*NUMBERS, TensorType.BOOL, TensorType.STRING),

@@ -44,8 +44,8 @@ def _concat(op: str, text: str, axis_at: int) -> Registration:
     return shaped(op, text, shapes, Tidx=INDICES)(bind)
 
 
-CONCAT = _concat("Concat", "concat_dim!: INT32[0], values: N*T -> output: T", 0)
-CONCATV2 = _concat("ConcatV2", "values: N*T, axis!: Tidx -> output: T", -1)
+CONCAT = _concat("Concat", "concat_dim: INT32[0]!, values: N*T -> output: T", 0)
+CONCATV2 = _concat("ConcatV2", "values: N*T, axis: Tidx! -> output: T", -1)
 
 
 def _split_shapes(node: Node, given: Any) -> list[Shape]:
@@ -56,7 +56,7 @@ def _split_shapes(node: Node, given: Any) -> list[Shape]:
     return [(*value.shape[:axis], size // count, *value.shape[axis + 1 :])] * count
 
 
-@viewed("Split", "split_dim!: INT32[0], value: T -> output: num_split*T", _split_shapes)
+@viewed("Split", "split_dim: INT32[0]!, value: T -> output: num_split*T", _split_shapes)
 def SPLIT(node: Node, given: Any) -> list[Array]:
     value, count = node.inputs[1], len(node.outputs)
     axis = resolve_axis(read_int(node.inputs[0]), value.ndim)
@@ -88,7 +88,7 @@ def _split_v_shapes(node: Node, given: Any) -> list[Shape]:
 
 @viewed(
     "SplitV",
-    "value: T, size_splits!: Tlen, split_dim!: INT32[0] -> output: num_split*T",
+    "value: T, size_splits: Tlen!, split_dim: INT32[0]! -> output: num_split*T",
     _split_v_shapes,
     Tlen=(TensorType.INT64, TensorType.INT32, TensorType.INT8),
 )

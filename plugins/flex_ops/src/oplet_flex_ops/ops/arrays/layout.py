@@ -42,7 +42,7 @@ def _reshape_shapes(node: Node, given: Any) -> list[Shape]:
     return [tuple(sizes)]
 
 
-RESHAPE = viewed("Reshape", "tensor: T, shape!: Tshape[1] -> output: T", _reshape_shapes, Tshape=INDICES)(_reshaped)
+RESHAPE = viewed("Reshape", "tensor: T, shape: Tshape[1]! -> output: T", _reshape_shapes, Tshape=INDICES)(_reshaped)
 
 
 def _expand_shapes(node: Node, given: Any) -> list[Shape]:
@@ -51,7 +51,7 @@ def _expand_shapes(node: Node, given: Any) -> list[Shape]:
     return [(*shape[:axis], 1, *shape[axis:])]
 
 
-EXPANDDIMS = viewed("ExpandDims", "input: T, dim!: Tdim -> output: T", _expand_shapes, Tdim=INDICES)(_reshaped)
+EXPANDDIMS = viewed("ExpandDims", "input: T, dim: Tdim! -> output: T", _expand_shapes, Tdim=INDICES)(_reshaped)
 
 
 def _squeeze_shapes(node: Node, dims: Sequence[int]) -> list[Shape]:
@@ -80,12 +80,12 @@ def _transpose_shapes(node: Node, given: Any) -> list[Shape]:
     return [tuple(node.inputs[0].shape[axis] for axis in _order(node))]
 
 
-TRANSPOSE = viewed("Transpose", "x: T, perm!: Tperm[1] -> y: T", _transpose_shapes, Tperm=INDICES)(
+TRANSPOSE = viewed("Transpose", "x: T, perm: Tperm[1]! -> y: T", _transpose_shapes, Tperm=INDICES)(
     lambda node, given: [node.inputs[0].data.transpose(_order(node))]
 )
 
 
-@filled("ConjugateTranspose", "x: T, perm!: Tperm[1] -> y: T", _transpose_shapes, Tperm=INDICES)
+@filled("ConjugateTranspose", "x: T, perm: Tperm[1]! -> y: T", _transpose_shapes, Tperm=INDICES)
 def CONJUGATETRANSPOSE(given: Any, outputs: list[Array], x: Array, perm: Array) -> None:
     turned = x.transpose(perm.tolist())
     if x.dtype.kind == "c":
@@ -118,10 +118,10 @@ def _reverse_v2_shapes(node: Node, given: Any) -> list[Shape]:
     return [node.inputs[0].shape]
 
 
-REVERSE = viewed("Reverse", "tensor: T, dims!: BOOL[1] -> output: T", _reverse_shapes, T=_REVERSIBLE)(
+REVERSE = viewed("Reverse", "tensor: T, dims: BOOL[1]! -> output: T", _reverse_shapes, T=_REVERSIBLE)(
     lambda node, given: _backwards(node, node.inputs[1].data.nonzero()[0].tolist())
 )
-REVERSEV2 = viewed("ReverseV2", "tensor: T, axis!: Tidx[1] -> output: T", _reverse_v2_shapes, T=_REVERSIBLE, Tidx=INDICES)(
+REVERSEV2 = viewed("ReverseV2", "tensor: T, axis: Tidx[1]! -> output: T", _reverse_v2_shapes, T=_REVERSIBLE, Tidx=INDICES)(
     lambda node, given: _backwards(node, _reverse_v2_axes(node))
 )
 
@@ -158,7 +158,7 @@ def _tile_shapes(node: Node, given: Any) -> list[Shape]:
     return [tuple(size * times for size, times in zip(source.shape, multiples))]
 
 
-@filled("Tile", "input: T, multiples!: Tmultiples[1] -> output: T", _tile_shapes, Tmultiples=INDICES)
+@filled("Tile", "input: T, multiples: Tmultiples[1]! -> output: T", _tile_shapes, Tmultiples=INDICES)
 def TILE(given: Any, outputs: list[Array], source: Array, multiples: Array) -> None:
     apart = [part for size, times in zip(source.shape, multiples.tolist()) for part in (times, size)]
     once = source.reshape([part for size in source.shape for part in (1, size)])

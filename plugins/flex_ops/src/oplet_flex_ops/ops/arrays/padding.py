@@ -48,8 +48,8 @@ def _pad(node: Node, given: Any) -> Thunk:
     return run
 
 
-PAD = shaped("Pad", "input: T, paddings!: Tpaddings[2] -> output: T", _pad_shapes, Tpaddings=INDICES)(_pad)
-PADV2 = shaped("PadV2", "input: T, paddings!: Tpaddings[2], constant_values: T[0] -> output: T", _pad_shapes, Tpaddings=INDICES)(
+PAD = shaped("Pad", "input: T, paddings: Tpaddings[2]! -> output: T", _pad_shapes, Tpaddings=INDICES)(_pad)
+PADV2 = shaped("PadV2", "input: T, paddings: Tpaddings[2]!, constant_values: T[0] -> output: T", _pad_shapes, Tpaddings=INDICES)(
     _pad
 )
 
@@ -79,7 +79,7 @@ def _mirrored(array: Array, axis: int, size: int, pads: tuple[int, int], offset:
     return [(array[along(axis, slice(0, before))], low[back]), (array[along(axis, slice(end, end + after))], high[back])]
 
 
-@shaped("MirrorPad", "input: T, paddings!: Tpaddings[2] -> output: T", _mirror_shapes, _offset, Tpaddings=INDICES)
+@shaped("MirrorPad", "input: T, paddings: Tpaddings[2]! -> output: T", _mirror_shapes, _offset, Tpaddings=INDICES)
 def MIRRORPAD(node: Node, offset: int) -> Thunk:
     source, output, pads = node.inputs[0].data, node.outputs[0].data, _paddings(node)
     inner = _core(output, source.shape, pads)
@@ -105,7 +105,7 @@ def _mirror_grad_shapes(node: Node, offset: int) -> list[Shape]:
 
 
 @shaped(
-    "MirrorPadGrad", "input: T, paddings!: Tpaddings[2] -> output: T", _mirror_grad_shapes, _offset, T=NUMBERS, Tpaddings=INDICES
+    "MirrorPadGrad", "input: T, paddings: Tpaddings[2]! -> output: T", _mirror_grad_shapes, _offset, T=NUMBERS, Tpaddings=INDICES
 )
 def MIRRORPADGRAD(node: Node, offset: int) -> Thunk:
     source, output, pads = node.inputs[0].data, node.outputs[0].data, _paddings(node)

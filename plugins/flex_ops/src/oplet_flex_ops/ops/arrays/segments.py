@@ -95,7 +95,7 @@ def _unsorted(op: str, fold: np.ufunc, empty: int | str, types: Types) -> Regist
         order = order[int(np.count_nonzero(flat < 0)) :]  # negative numbers are those of rows to leave out
         fold_rows(fold, data.reshape(flat.size, size)[order], flat[order], output.reshape(count, size))
 
-    text = "data: T, segment_ids: Tindices, num_segments!: Tnumsegments[0] -> output: T"
+    text = "data: T, segment_ids: Tindices, num_segments: Tnumsegments[0]! -> output: T"
     indices = (*INDICES, TensorType.INT16)
     return filled(op, text, shapes, T=types, Tindices=indices, Tnumsegments=INDICES)(compute)
 

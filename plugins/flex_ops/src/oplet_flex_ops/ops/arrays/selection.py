@@ -118,7 +118,7 @@ def _descending(values: Array) -> Array:
 
 @filled(
     "TopKV2",
-    "input: T, k!: Tk[0] -> values: T, indices: index_type",
+    "input: T, k: Tk[0]! -> values: T, indices: index_type",
     lambda node, given: _ensure_k(node, read_int(node.inputs[1])),
     T=REALS,
     Tk=_SHORT,
@@ -172,7 +172,7 @@ def _nth_shapes(node: Node, reverse: bool) -> list[Shape]:
 
 @filled(
     "NthElement",
-    "input: T, n!: INT32[0] -> values: T",
+    "input: T, n: INT32[0]! -> values: T",
     _nth_shapes,
     lambda attributes: attributes.flag("reverse", default=False),
     T=REALS,

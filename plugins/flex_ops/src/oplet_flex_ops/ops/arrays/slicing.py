@@ -38,7 +38,7 @@ def _slices(node: Node) -> tuple[Any, ...]:
 
 SLICE = viewed(
     "Slice",
-    "input: T, begin!: Index[1], size!: Index[1] -> output: T",
+    "input: T, begin: Index[1]!, size: Index[1]! -> output: T",
     lambda node, given: [tuple(part.stop - part.start for part in _slices(node)[:-1])],
     Index=INDICES,
 )(lambda node, given: [node.inputs[0].data[_slices(node)]])
@@ -122,7 +122,7 @@ def _range(begin: int, end: int, stride: int, size: int, begin_open: int, end_op
 
 
 _TYPES = (*INDICES, TensorType.INT16)
-_ENTRIES = "begin!: Index[1], end!: Index[1], strides!: Index[1]"
+_ENTRIES = "begin: Index[1]!, end: Index[1]!, strides: Index[1]!"
 
 STRIDEDSLICE = viewed(
     "StridedSlice",
@@ -141,7 +141,7 @@ def _grad_shapes(node: Node, masks: _Masks) -> list[Shape]:
     return [tuple(sizes)]
 
 
-@shaped("StridedSliceGrad", f"shape!: Index[1], {_ENTRIES}, dy: T -> output: T", _grad_shapes, _masks, Index=INDICES)
+@shaped("StridedSliceGrad", f"shape: Index[1]!, {_ENTRIES}, dy: T -> output: T", _grad_shapes, _masks, Index=INDICES)
 def STRIDEDSLICEGRAD(node: Node, masks: _Masks) -> Thunk:
     output, source = node.outputs[0].data, node.inputs[4].data
     target = output[_strided(output.shape, node.inputs[1:4], masks).where]

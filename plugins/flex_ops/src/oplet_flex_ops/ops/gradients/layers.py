@@ -14,7 +14,7 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet.kernels.broadcasting import broadcast_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.planes import (
     Plane,
     depthwise,
@@ -63,9 +63,9 @@ def _convolution(wanted: str, *, separate: bool) -> Registration:
             return input_gradient(windows, filters, gradient, output)
         return filter_gradient(windows, source, gradient, output)
 
-    inputs: list[str | TensorType] = [TensorType.INT32, "T", "T"] if wanted == "source" else ["T", TensorType.INT32, "T"]
+    text = "INT32!, T, T -> T" if wanted == "source" else "T, INT32!, T -> T"
     types = (*FLOATS, TensorType.INT32) if wanted == "source" and not separate else FLOATS
-    return operator(Signature(inputs, ["T"], {"T": types}), shapes, formula, values=[place])
+    return operator(text, shapes, T=types)(formula)
 
 
 def _bias() -> Registration:
@@ -85,7 +85,7 @@ def _bias() -> Registration:
         others = tuple(each for each in range(source.ndim) if each != axis(attributes) % source.ndim)
         return lambda: np.add.reduce(source, others, output.dtype, out=output)
 
-    return operator(Signature(["T"], ["T"], {"T": NUMBERS}), shapes, formula)
+    return operator("T -> T", shapes, T=NUMBERS)(formula)
 
 
 BIASADDGRAD = _bias()
@@ -124,7 +124,7 @@ def _dense() -> Registration:
 
         return run
 
-    return operator(Signature(["T", "T"], ["T", "T"], {"T": FLOATS}), shapes, formula)
+    return operator("T, T -> T, T", shapes, T=FLOATS)(formula)
 
 
 def _sparse() -> Registration:
@@ -154,7 +154,7 @@ def _sparse() -> Registration:
         return run
 
     types = {"T": FLOATS, "Tlabels": INDEX}
-    return operator(Signature(["T", "Tlabels"], ["T", "T"], types, {"Tlabels": TensorType.INT64}), shapes, formula)
+    return operator("T, Tlabels=INT64 -> T, T", shapes, **types)(formula)
 
 
 SOFTMAXCROSSENTROPYWITHLOGITS = _dense()

@@ -11,8 +11,8 @@ from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
-from oplet_flex_ops.ops.arithmetic.normalization import batch_norm_signature, channel_axis, ensure_statistics
+from oplet_flex_ops.numerics.operator import Step, operator
+from oplet_flex_ops.ops.arithmetic.normalization import batch_norm, channel_axis, ensure_statistics
 from oplet_flex_ops.ops.arithmetic.softmax import lrn_sums
 
 
@@ -49,8 +49,8 @@ def _batch_norm(version: int) -> Registration:
 
         return run
 
-    given: list[str | TensorType] = ["T", "T", "T" if version == 1 else TensorType.FLOAT32, *["U"] * (3 if version == 3 else 2)]
-    return operator(batch_norm_signature(given, ["T", "U", "U", "U", "U"], version), shapes, formula)
+    scale = "T" if version == 1 else "FLOAT32"
+    return batch_norm(f"T, T, {scale}, U, U{', U' * (version == 3)} -> T, U, U, U, U", shapes, version)(formula)
 
 
 def _lrn() -> Registration:
@@ -78,7 +78,7 @@ def _lrn() -> Registration:
         return run
 
     types = (TensorType.FLOAT16, TensorType.FLOAT32)
-    return operator(Signature(["T", "T", "T"], ["T"], {"T": types}, {"T": TensorType.FLOAT32}), shapes, formula)
+    return operator("T=FLOAT32, T, T -> T", shapes, T=types)(formula)
 
 
 FUSEDBATCHNORMGRAD = _batch_norm(1)

@@ -13,12 +13,10 @@ from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.planes import Plane, ensure_planes
 from oplet_flex_ops.numerics.types import FLOATS, REAL
 from oplet_flex_ops.ops.arithmetic.pooling import pool_plane
-
-_INT32 = TensorType.INT32
 
 
 def _ensure_gradient(node: Node, plane: Plane, source: Shape, position: int) -> None:
@@ -64,9 +62,7 @@ def _max_pool(*, second: bool) -> Registration:
 
         return run
 
-    inputs: list[str | TensorType] = ["T", "T", "T", *([_INT32, _INT32] if second else [])]
-    signature = Signature(inputs, ["T"], {"T": REAL}, {"T": TensorType.FLOAT32})
-    return operator(signature, shapes, formula, values=[3, 4] if second else [])
+    return operator(f"T=FLOAT32, T, T{', INT32!, INT32!' * second} -> T", shapes, T=REAL)(formula)
 
 
 def _max_pool_by_place() -> Registration:
@@ -97,7 +93,7 @@ def _max_pool_by_place() -> Registration:
         return run
 
     types = {"T": REAL, "Targmax": (TensorType.INT64,)}
-    return operator(Signature(["T", "T", "Targmax"], ["T"], types), shapes, formula)
+    return operator("T, T, Targmax -> T", shapes, **types)(formula)
 
 
 def _avg_pool() -> Registration:
@@ -131,7 +127,7 @@ def _avg_pool() -> Registration:
 
         return run
 
-    return operator(Signature([_INT32, "T"], ["T"], {"T": FLOATS}), shapes, formula, values=[0])
+    return operator("INT32!, T -> T", shapes, T=FLOATS)(formula)
 
 
 AVGPOOLGRAD = _avg_pool()

@@ -44,7 +44,7 @@ def _shapes(node: Node, given: _Settings) -> list[Shape]:
 
 @filled(
     "CombinedNonMaxSuppression",
-    "boxes: FLOAT32[4], scores: FLOAT32[3], max_output_size_per_class!: INT32[0], max_total_size!: INT32[0], "
+    "boxes: FLOAT32[4], scores: FLOAT32[3], max_output_size_per_class: INT32[0]!, max_total_size: INT32[0]!, "
     "iou_threshold: FLOAT32[0], score_threshold: FLOAT32[0] "
     "-> nmsed_boxes: FLOAT32, nmsed_scores: FLOAT32, nmsed_classes: FLOAT32, valid_detections: INT32",
     _shapes,

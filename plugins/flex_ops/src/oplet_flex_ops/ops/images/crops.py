@@ -65,7 +65,7 @@ def _sides(low: Any, high: Any, length: int, out: int) -> Any:
 
 @filled(
     "CropAndResize",
-    "image: T, boxes: FLOAT32, box_ind: INT32[1], crop_size!: INT32[1] -> crops: FLOAT32",
+    "image: T, boxes: FLOAT32, box_ind: INT32[1], crop_size: INT32[1]! -> crops: FLOAT32",
     _crop_shapes,
     _crop_settings,
     T=_IMAGES,
@@ -156,7 +156,7 @@ def _glimpse(version: int) -> Any:
 
 
 def _glimpse_op(op: str, version: int) -> Registration:
-    text = "input: FLOAT32, size!: INT32[1], offsets: FLOAT32[2] -> glimpse: FLOAT32"
+    text = "input: FLOAT32, size: INT32[1]!, offsets: FLOAT32[2] -> glimpse: FLOAT32"
     return filled(op, text, _glimpse_shapes, _glimpse_settings)(_glimpse(version))
 
 

@@ -119,14 +119,14 @@ def _bilinear(image: Array, rows: Array, columns: Array, fill: Any) -> Array:
 
 IMAGEPROJECTIVETRANSFORMV2 = filled(
     "ImageProjectiveTransformV2",
-    "images: dtype, transforms: FLOAT32, output_shape!: INT32 -> transformed_images: dtype",
+    "images: dtype, transforms: FLOAT32, output_shape: INT32! -> transformed_images: dtype",
     _shapes,
     _settings,
     dtype=_TYPES,
 )(_transform)
 IMAGEPROJECTIVETRANSFORMV3 = filled(
     "ImageProjectiveTransformV3",
-    "images: dtype, transforms: FLOAT32, output_shape!: INT32, fill_value: FLOAT32[0] -> transformed_images: dtype",
+    "images: dtype, transforms: FLOAT32, output_shape: INT32!, fill_value: FLOAT32[0] -> transformed_images: dtype",
     _shapes,
     _settings,
     dtype=_TYPES,

@@ -62,7 +62,7 @@ def _shapes(node: Node, given: Any) -> list[Shape]:
 
 
 def _resize(op: str, compute: Callable[..., None], *, result: str = "FLOAT32", settings: Any = _corners) -> Registration:
-    return filled(op, f"images: T, size!: INT32[1] -> resized_images: {result}", _shapes, settings, T=_TYPES)(compute)
+    return filled(op, f"images: T, size: INT32[1]! -> resized_images: {result}", _shapes, settings, T=_TYPES)(compute)
 
 
 def _nearest(corners: _Corners, outputs: list[Array], images: Array, size: Array) -> None:
@@ -190,7 +190,7 @@ def _scale_shapes(node: Node, given: Any) -> list[Shape]:
 
 @filled(
     "ScaleAndTranslate",
-    "images: T, size!: INT32[1], scale: FLOAT32[1], translation: FLOAT32[1] -> resized_images: FLOAT32",
+    "images: T, size: INT32[1]!, scale: FLOAT32[1], translation: FLOAT32[1] -> resized_images: FLOAT32",
     _scale_shapes,
     _scale_settings,
     T=_TYPES,

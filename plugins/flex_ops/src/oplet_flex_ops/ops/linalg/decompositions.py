@@ -15,7 +15,7 @@ from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import dense
 from oplet_flex_ops.numerics.matrices import each, ensure_matrices, ensure_square, lu, refusing, solve_triangular, square_shape
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, INDEX, WIDE, WIDE_FLOATS
 
 _NOT_UNIQUE = "signs (complex: phases) of vectors are those of LAPACK, which need not be TensorFlow's"
@@ -41,7 +41,7 @@ def _cholesky() -> Registration:
 
         return run
 
-    return operator(Signature(["T"], ["T"], {"T": WIDE}), square_shape, formula)
+    return operator("T -> T", square_shape, T=WIDE)(formula)
 
 
 def _cholesky_grad() -> Registration:
@@ -66,7 +66,7 @@ def _cholesky_grad() -> Registration:
 
         return compute
 
-    return operator(Signature(["T", "T"], ["T"], {"T": WIDE_FLOATS}), shapes, formula)
+    return operator("T, T -> T", shapes, T=WIDE_FLOATS)(formula)
 
 
 def _qr() -> Registration:
@@ -89,7 +89,7 @@ def _qr() -> Registration:
 
         return run
 
-    return operator(Signature(["T"], ["T", "T"], {"T": (*WIDE, TensorType.FLOAT16)}), shapes, formula)
+    return operator("T -> T, T", shapes, T=(*WIDE, TensorType.FLOAT16))(formula)
 
 
 def _svd() -> Registration:
@@ -127,7 +127,7 @@ def _svd() -> Registration:
 
         return refusing(compute, "the singular value decomposition did not converge.")
 
-    return operator(Signature(["T"], ["T", "T", "T"], {"T": WIDE}), shapes, formula, differences=_NOT_UNIQUE)
+    return operator("T -> T, T, T", shapes, differences=_NOT_UNIQUE, T=WIDE)(formula)
 
 
 def _self_adjoint_eig(*, one_output: bool) -> Registration:
@@ -162,9 +162,8 @@ def _self_adjoint_eig(*, one_output: bool) -> Registration:
 
         return refusing(compute, message)
 
-    types = WIDE_FLOATS if one_output else WIDE
-    signature = Signature(["T"], ["T"] if one_output else ["T", "T"], {"T": types})
-    return operator(signature, shapes, formula, differences=_NOT_UNIQUE)
+    text, types = ("T -> T", WIDE_FLOATS) if one_output else ("T -> T, T", WIDE)
+    return operator(text, shapes, differences=_NOT_UNIQUE, T=types)(formula)
 
 
 def _eig() -> Registration:
@@ -194,8 +193,7 @@ def _eig() -> Registration:
 
         return refusing(compute, "Eigen decomposition was not successful. The input might not be valid.")
 
-    signature = Signature(["T"], ["Tout", "Tout"], {"T": WIDE, "Tout": COMPLEX})
-    return operator(signature, shapes, formula, differences=_NOT_UNIQUE)
+    return operator("T -> Tout, Tout", shapes, differences=_NOT_UNIQUE, T=WIDE, Tout=COMPLEX)(formula)
 
 
 def _lu() -> Registration:
@@ -212,10 +210,7 @@ def _lu() -> Registration:
 
         return refusing(compute, "Input is not invertible: a pivot of Lu is zero.")
 
-    signature = Signature(
-        ["T"], ["T", "output_idx_type"], {"T": WIDE, "output_idx_type": INDEX}, {"output_idx_type": TensorType.INT32}
-    )  # fmt: skip
-    return operator(signature, shapes, formula)
+    return operator("T -> T, output_idx_type=INT32", shapes, T=WIDE, output_idx_type=INDEX)(formula)
 
 
 CHOLESKY = BATCHCHOLESKY = _cholesky()

@@ -11,17 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oplet import Node, Registration, Tensor, TensorType, ensure
+from oplet import Node, Registration, Tensor, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.matrices import ensure_matrices
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.types import EVERY, INDEX
 
 _ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
-_INT32 = TensorType.INT32
 
 
 class _Band(NamedTuple):
@@ -147,8 +146,7 @@ def _matrix_diag(version: int) -> Registration:
 
         return run
 
-    inputs: list[str | TensorType] = ["T"] if version == 1 else ["T", _INT32, _INT32, _INT32, "T"]
-    return operator(Signature(inputs, ["T"], {"T": EVERY}), shapes, formula, values=[] if version == 1 else [1, 2, 3], widened={})
+    return operator("T -> T" if version == 1 else "T, INT32!, INT32!, INT32!, T -> T", shapes, widened={}, T=EVERY)(formula)
 
 
 def _ensure_padding(tensor: Tensor) -> None:
@@ -180,8 +178,7 @@ def _matrix_diag_part(version: int) -> Registration:
 
         return run
 
-    inputs: list[str | TensorType] = ["T"] if version == 1 else ["T", _INT32, "T"]
-    return operator(Signature(inputs, ["T"], {"T": EVERY}), shapes, formula, values=[] if version == 1 else [1], widened={})
+    return operator("T -> T" if version == 1 else "T, INT32!, T -> T", shapes, widened={}, T=EVERY)(formula)
 
 
 def _matrix_set_diag(version: int) -> Registration:
@@ -208,8 +205,7 @@ def _matrix_set_diag(version: int) -> Registration:
 
         return run
 
-    inputs: list[str | TensorType] = ["T", "T"] if version == 1 else ["T", "T", _INT32]
-    return operator(Signature(inputs, ["T"], {"T": EVERY}), shapes, formula, values=[] if version == 1 else [2], widened={})
+    return operator("T, T -> T" if version == 1 else "T, T, INT32! -> T", shapes, widened={}, T=EVERY)(formula)
 
 
 def _band_part() -> Registration:
@@ -236,8 +232,7 @@ def _band_part() -> Registration:
 
         return run
 
-    signature = Signature(["T", "Tindex", "Tindex"], ["T"], {"T": EVERY, "Tindex": INDEX}, {"Tindex": TensorType.INT64})
-    return operator(signature, shapes, formula, widened={})
+    return operator("T, Tindex=INT64, Tindex -> T", shapes, widened={}, T=EVERY, Tindex=INDEX)(formula)
 
 
 MATRIXBANDPART = _band_part()

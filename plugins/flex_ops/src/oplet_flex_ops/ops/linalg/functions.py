@@ -11,7 +11,7 @@ from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import dense
 from oplet_flex_ops.numerics.matrices import each, exponential, logarithm, numbers_per_square, refusing, square_root, square_shape
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, REAL, WIDE
 
 
@@ -19,7 +19,7 @@ def _determinant() -> Registration:
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return lambda: np.copyto(outputs[0], dense.det(inputs[0]))
 
-    return operator(Signature(["T"], ["T"], {"T": WIDE}), numbers_per_square, formula)
+    return operator("T -> T", numbers_per_square, T=WIDE)(formula)
 
 
 def _log_determinant() -> Registration:
@@ -32,14 +32,14 @@ def _log_determinant() -> Registration:
 
         return run
 
-    return operator(Signature(["T"], ["T", "T"], {"T": WIDE}), numbers_per_square, formula)
+    return operator("T -> T, T", numbers_per_square, T=WIDE)(formula)
 
 
 def _function(function: Callable[[Array], Array], message: str, *, complex_only: bool = False) -> Registration:
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return refusing(lambda: each(function, inputs[0], outputs[0]), message)
 
-    return operator(Signature(["T"], ["T"], {"T": COMPLEX if complex_only else WIDE}), square_shape, formula)
+    return operator("T -> T", square_shape, T=COMPLEX if complex_only else WIDE)(formula)
 
 
 def _cross() -> Registration:
@@ -61,7 +61,7 @@ def _cross() -> Registration:
 
         return run
 
-    return operator(Signature(["T", "T"], ["T"], {"T": REAL}), shapes, formula)
+    return operator("T, T -> T", shapes, T=REAL)(formula)
 
 
 CROSS = _cross()

@@ -21,13 +21,12 @@ from oplet_flex_ops.numerics.matrices import (
     solve_triangular,
     square_shape,
 )
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.types import WIDE
 
 #: Elements of a whole matrix above which one that is stored by its bands is solved row by row.
 _LARGE = 1 << 16
 _SINGULAR = "Input matrix is not invertible."
-_TWO = Signature(["T", "T"], ["T"], {"T": WIDE})
 
 
 def _adjoint(attributes: Attributes) -> bool:
@@ -49,7 +48,7 @@ def _inverse() -> Registration:
 
         return refusing(compute, _SINGULAR)
 
-    return operator(Signature(["T"], ["T"], {"T": (*WIDE, TensorType.FLOAT16)}), square_shape, formula)
+    return operator("T -> T", square_shape, T=(*WIDE, TensorType.FLOAT16))(formula)
 
 
 def _same_batch(node: Node) -> None:
@@ -74,7 +73,7 @@ def _solve() -> Registration:
             lambda: np.copyto(outputs[0], dense.solve(_conjugate(matrix) if adjoint else matrix, right)), _SINGULAR
         )  # fmt: skip
 
-    return operator(_TWO, shapes, formula)
+    return operator("T, T -> T", shapes, T=WIDE)(formula)
 
 
 def _least_squares() -> Registration:
@@ -114,7 +113,7 @@ def _least_squares() -> Registration:
 
         return refusing(compute, message)
 
-    return operator(Signature(["T", "T", TensorType.FLOAT64], ["T"], {"T": WIDE}), shapes, formula)
+    return operator("T, T, FLOAT64 -> T", shapes, T=WIDE)(formula)
 
 
 def _triangular() -> Registration:
@@ -130,7 +129,7 @@ def _triangular() -> Registration:
         lower, adjoint = attributes.flag("lower", default=True), _adjoint(attributes)
         return lambda: np.copyto(outputs[0], solve_triangular(inputs[0], inputs[1], lower, adjoint))
 
-    return operator(_TWO, shapes, formula)
+    return operator("T, T -> T", shapes, T=WIDE)(formula)
 
 
 def _banded() -> Registration:
@@ -169,7 +168,7 @@ def _banded() -> Registration:
 
         return refusing(compute, _SINGULAR)
 
-    return operator(_TWO, shapes, formula)
+    return operator("T, T -> T", shapes, T=WIDE)(formula)
 
 
 def _tridiagonal() -> Registration:
@@ -225,7 +224,7 @@ def _tridiagonal() -> Registration:
 
         return compute
 
-    return operator(_TWO, shapes, formula)
+    return operator("T, T -> T", shapes, T=WIDE)(formula)
 
 
 def _ensure_pivot(pivots: Array) -> None:
@@ -254,7 +253,7 @@ def _tridiagonal_product() -> Registration:
 
         return run
 
-    return operator(Signature(["T"] * 4, ["T"], {"T": WIDE}), shapes, formula)
+    return operator("T, T, T, T -> T", shapes, T=WIDE)(formula)
 
 
 BANDEDTRIANGULARSOLVE = _banded()

@@ -11,7 +11,7 @@ from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.dense import PORTION, portions, product
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 
 _FLOAT32, _INT32 = TensorType.FLOAT32, TensorType.INT32
 #: The samples that are transformed at a time, in whole windows.
@@ -55,7 +55,7 @@ def _spectrogram() -> Registration:
 
         return run
 
-    return operator(Signature([_FLOAT32], [_FLOAT32]), shapes, formula)
+    return operator("FLOAT32 -> FLOAT32", shapes)(formula)
 
 
 class _Bands(NamedTuple):
@@ -145,7 +145,7 @@ def _mfcc() -> Registration:
 
         return run
 
-    return operator(Signature([_FLOAT32, _INT32], [_FLOAT32]), shapes, formula)
+    return operator("FLOAT32, INT32 -> FLOAT32", shapes)(formula)
 
 
 AUDIOSPECTROGRAM = _spectrogram()

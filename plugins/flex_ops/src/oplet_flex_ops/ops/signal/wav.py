@@ -11,7 +11,7 @@ from oplet import Node, Registration, Tensor, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.dense import portions
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 
 _FLOAT32, _INT32, _STRING = TensorType.FLOAT32, TensorType.INT32, TensorType.STRING
 #: Format tags: plain samples, and the one that has its true tag further back.
@@ -75,7 +75,7 @@ def _decode() -> Registration:
 
         return run
 
-    return operator(Signature([_STRING], [_FLOAT32, _INT32]), shapes, formula, values=[0])
+    return operator("STRING! -> FLOAT32, INT32", shapes)(formula)
 
 
 def _encode() -> Registration:
@@ -106,7 +106,7 @@ def _encode() -> Registration:
 
         return run
 
-    return operator(Signature([_FLOAT32, _INT32], [_STRING]), shapes, formula)
+    return operator("FLOAT32, INT32 -> STRING", shapes)(formula)
 
 
 DECODEWAV = _decode()

@@ -57,7 +57,7 @@ def _sparse_shapes(node: Node, binary: bool) -> list[Shape]:
 
 @filled(
     "SparseBincount",
-    "indices: INT64[2], values: Tidx[1], dense_shape!: INT64[1], size!: Tidx, weights: T -> output: T",
+    "indices: INT64[2], values: Tidx[1], dense_shape: INT64[1]!, size: Tidx!, weights: T -> output: T",
     _sparse_shapes,
     _binary,
     Tidx=INDICES,
@@ -80,7 +80,7 @@ def _ragged_shapes(node: Node, binary: bool) -> list[Shape]:
 
 @filled(
     "RaggedBincount",
-    "splits: INT64[1], values: Tidx[1], size!: Tidx, weights: T -> output: T",
+    "splits: INT64[1], values: Tidx[1], size: Tidx!, weights: T -> output: T",
     _ragged_shapes,
     _binary,
     Tidx=INDICES,

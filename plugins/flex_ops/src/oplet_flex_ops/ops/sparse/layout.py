@@ -153,7 +153,7 @@ def _dense_shapes(node: Node, validate: bool) -> list[Shape]:
 
 @filled(
     "SparseToDense",
-    "sparse_indices: Tindices, output_shape!: Tindices[1], sparse_values: T, default_value: T[0] -> dense: T",
+    "sparse_indices: Tindices, output_shape: Tindices[1]!, sparse_values: T, default_value: T[0] -> dense: T",
     _dense_shapes,
     _validated,
     Tindices=INDICES,

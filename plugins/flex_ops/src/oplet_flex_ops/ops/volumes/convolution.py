@@ -103,7 +103,7 @@ def _input_shapes(node: Node, given: Geometry) -> list[Shape]:
 
 @filled(
     "Conv3DBackpropInputV2",
-    "input_sizes!: Tshape[1], filter: T, out_backprop: T -> output: T",
+    "input_sizes: Tshape[1]!, filter: T, out_backprop: T -> output: T",
     _input_shapes,
     volume_geometry,
     T=FLOATS,
@@ -131,7 +131,7 @@ def _filter_shapes(node: Node, given: Geometry) -> list[Shape]:
 
 @filled(
     "Conv3DBackpropFilterV2",
-    "input: T, filter_sizes!: INT32[1], out_backprop: T -> output: T",
+    "input: T, filter_sizes: INT32[1]!, out_backprop: T -> output: T",
     _filter_shapes,
     volume_geometry,
     T=FLOATS,

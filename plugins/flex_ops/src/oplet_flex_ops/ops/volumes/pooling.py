@@ -111,7 +111,7 @@ def _average_grad_shapes(node: Node, given: Geometry) -> list[Shape]:
     return [source]
 
 
-@filled("AvgPool3DGrad", "orig_input_shape!: INT32[1], grad: T -> output: T", _average_grad_shapes, pool_geometry, T=FLOATS)
+@filled("AvgPool3DGrad", "orig_input_shape: INT32[1]!, grad: T -> output: T", _average_grad_shapes, pool_geometry, T=FLOATS)
 def AVGPOOL3DGRAD(given: Geometry, outputs: list[Array], sizes: Array, gradient: Array) -> None:
     axes = _axes(given, outputs[0].shape)
     target, slopes = given.last(outputs[0]), given.last(gradient)
