@@ -55,23 +55,21 @@ def _logic(function: np.ufunc) -> Registration:
     return operator("BOOL, BOOL -> BOOL", broadcast_pair)(writing(function))
 
 
-def _approximate() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_same_shape(*node.inputs)
-        return [node.inputs[0].shape]
+def _approximate_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    ensure_same_shape(*node.inputs)
+    return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        tolerance = np.array(attributes.number("tolerance", default=float(np.float32(1e-5))), inputs[0].dtype)
-        return lambda: np.less(np.abs(inputs[0] - inputs[1]), tolerance, outputs[0])
 
-    return operator("T, T -> BOOL", shapes, T=WIDE_FLOATS)(formula)
+@operator("T, T -> BOOL", _approximate_shapes, T=WIDE_FLOATS)
+def APPROXIMATEEQUAL(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    tolerance = np.array(attributes.number("tolerance", default=float(np.float32(1e-5))), inputs[0].dtype)
+    return lambda: np.less(np.abs(inputs[0] - inputs[1]), tolerance, outputs[0])
 
 
 def _order(function: Callable[[Array, Array, Array], Any]) -> Registration:
     return binary(function, *REAL, text="T, T -> BOOL")
 
 
-APPROXIMATEEQUAL = _approximate()
 EQUAL = _equality(np.equal, False)
 GREATER = _order(np.greater)
 GREATEREQUAL = _order(np.greater_equal)

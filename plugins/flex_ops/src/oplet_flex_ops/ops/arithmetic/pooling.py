@@ -58,35 +58,34 @@ def _max_pool(*, second: bool) -> Registration:
     return operator(f"T=FLOAT32{', INT32!, INT32!' * second} -> T", shapes, T=_TYPES)(formula)
 
 
-def _avg_pool() -> Registration:
-    def plane_for(attributes: Attributes, source: Shape) -> Plane:
-        return pool_plane(attributes, source, attributes.integers("ksize"), attributes.integers("strides"))
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        source = node.inputs[0]
-        ensure_planes(source)
-        return [(source.shape[0], *plane_for(attributes, source.shape).out, source.shape[3])]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        [source], [output] = inputs, outputs
-        plane = plane_for(attributes, source.shape)
-        padded = np.zeros((*plane.padded, source.shape[3]), source.dtype)
-        counts = sum(within.astype(source.dtype) for _, within in plane.valid())
-
-        def run() -> None:
-            for picture, result in zip(source, output):
-                checkpoint()
-                padded[plane.inside] = picture
-                result.fill(0)
-                for _, _, part in plane.taps():
-                    result += padded[part]
-                result /= counts
-
-        return run
-
-    return operator("T -> T", shapes, T=FLOATS)(formula)
+def _avg_pool_plane_for(attributes: Attributes, source: Shape) -> Plane:
+    return pool_plane(attributes, source, attributes.integers("ksize"), attributes.integers("strides"))
 
 
-AVGPOOL = _avg_pool()
+def _avg_pool_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    source = node.inputs[0]
+    ensure_planes(source)
+    return [(source.shape[0], *_avg_pool_plane_for(attributes, source.shape).out, source.shape[3])]
+
+
+@operator("T -> T", _avg_pool_shapes, T=FLOATS)
+def AVGPOOL(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    [source], [output] = inputs, outputs
+    plane = _avg_pool_plane_for(attributes, source.shape)
+    padded = np.zeros((*plane.padded, source.shape[3]), source.dtype)
+    counts = sum(within.astype(source.dtype) for _, within in plane.valid())
+
+    def run() -> None:
+        for picture, result in zip(source, output):
+            checkpoint()
+            padded[plane.inside] = picture
+            result.fill(0)
+            for _, _, part in plane.taps():
+                result += padded[part]
+            result /= counts
+
+    return run
+
+
 MAXPOOL = _max_pool(second=False)
 MAXPOOLV2 = _max_pool(second=True)

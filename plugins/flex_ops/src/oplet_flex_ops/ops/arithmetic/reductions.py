@@ -99,18 +99,15 @@ def _any(source: Array, axes: tuple[int, ...], target: Array) -> None:
     np.logical_or.reduce(source, axes, out=target, keepdims=True)
 
 
-def _l2_loss() -> Registration:
-    """Build L2Loss: half the sum of squares, a scalar."""
+@operator("T -> T", lambda node, attributes: [()], T=FLOATS)
+def L2LOSS(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Compute half the sum of squares, a scalar."""
+    values, [output] = inputs[0].reshape(-1), outputs
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        values, [output] = inputs[0].reshape(-1), outputs
+    def run() -> None:
+        output[...] = np.dot(values, values) / 2
 
-        def run() -> None:
-            output[...] = np.dot(values, values) / 2
-
-        return run
-
-    return operator("T -> T", lambda node, attributes: [()], T=FLOATS)(formula)
+    return run
 
 
 def _position(function: Callable[..., Any], results: Types) -> Registration:
@@ -172,7 +169,6 @@ CUMPROD = _scan(np.multiply, NUMBERS, 1)
 CUMSUM = _scan(np.add, NUMBERS, 0)
 CUMULATIVELOGSUMEXP = _scan(np.logaddexp, FLOATS, -np.inf)
 EUCLIDEANNORM = _reduction(_norm, T=NUMBERS)
-L2LOSS = _l2_loss()
 MAX = _reduction(_max, T=REAL)
 MEAN = _reduction(_mean, T=NUMBERS)
 MIN = _reduction(_min, T=REAL)

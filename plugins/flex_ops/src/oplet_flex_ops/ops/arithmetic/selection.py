@@ -15,22 +15,21 @@ from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, EVERY, FLOATS, NUMBERS, SIGNED
 
 
-def _add_n() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_same_shape(*node.inputs)
-        return [node.inputs[0].shape]
+def _add_n_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    ensure_same_shape(*node.inputs)
+    return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        (first, *others), [output] = inputs, outputs
 
-        def run() -> None:
-            np.copyto(output, first)
-            for other in others:
-                np.add(output, other, output)
+@operator("N*T -> T", _add_n_shapes, T=NUMBERS)
+def ADDN(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    (first, *others), [output] = inputs, outputs
 
-        return run
+    def run() -> None:
+        np.copyto(output, first)
+        for other in others:
+            np.add(output, other, output)
 
-    return operator("N*T -> T", shapes, T=NUMBERS)(formula)
+    return run
 
 
 def _clip_by_value() -> Registration:
@@ -54,35 +53,30 @@ def _clip_by_value() -> Registration:
     return operator("T, T, T -> T", shapes, T=types)(formula)
 
 
-def _cast() -> Registration:
-    """Build Cast: floats truncate towards zero, complex numbers keep the real part, non-zero is true."""
+@operator("SrcT -> DstT", same_shape, widened={}, SrcT=EVERY, DstT=EVERY)
+def CAST(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Convert values: floats truncate towards zero, complex numbers keep the real part, non-zero is true."""
+    [source], [output] = inputs, outputs
+    truncated = attributes.flag("Truncate", default=False)
+    short = output.dtype.itemsize == 2 and output.dtype.kind not in "iu"
+    if output.dtype == np.bool_:
+        return lambda: np.not_equal(source, np.zeros((), source.dtype), output)
+    if source.dtype.kind == "c" and output.dtype.kind != "c":
+        source = source.real
+    if not short or source.dtype.itemsize < 4:
+        return lambda: np.copyto(output, source, "unsafe")
+    # By way of single precision, as Eigen converts.
+    single = np.empty(source.shape, np.float32)
+    dropped = 13 if output.dtype == np.float16 else 16
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        [source], [output] = inputs, outputs
-        truncated = attributes.flag("Truncate", default=False)
-        short = output.dtype.itemsize == 2 and output.dtype.kind not in "iu"
-        if output.dtype == np.bool_:
-            return lambda: np.not_equal(source, np.zeros((), source.dtype), output)
-        if source.dtype.kind == "c" and output.dtype.kind != "c":
-            source = source.real
-        if not short or source.dtype.itemsize < 4:
-            return lambda: np.copyto(output, source, "unsafe")
-        # By way of single precision, as Eigen converts.
-        single = np.empty(source.shape, np.float32)
-        dropped = 13 if output.dtype == np.float16 else 16
+    def run() -> None:
+        np.copyto(single, source, "unsafe")
+        if truncated:
+            bits = single.view(np.uint32)
+            bits &= np.uint32(0xFFFFFFFF << dropped & 0xFFFFFFFF)
+        np.copyto(output, single, "unsafe")
 
-        def run() -> None:
-            np.copyto(single, source, "unsafe")
-            if truncated:
-                bits = single.view(np.uint32)
-                bits &= np.uint32(0xFFFFFFFF << dropped & 0xFFFFFFFF)
-            np.copyto(output, single, "unsafe")
-
-        return run
-
-    return operator("SrcT -> DstT", same_shape, widened={}, SrcT=EVERY, DstT=EVERY)(formula)
+    return run
 
 
-ADDN = _add_n()
-CAST = _cast()
 CLIPBYVALUE = _clip_by_value()

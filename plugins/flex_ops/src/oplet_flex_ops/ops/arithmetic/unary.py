@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oplet import Node, Registration
+from oplet import Node
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
@@ -101,16 +101,15 @@ TAN = unary(np.tan, *_ANALYTIC)
 TANH = unary(np.tanh, *_ANALYTIC)
 
 
-def _betainc() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        full = [tensor for tensor in node.inputs if tensor.shape] or node.inputs[:1]
-        ensure_same_shape(*full)
-        return [full[0].shape]
+def _betainc_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    full = [tensor for tensor in node.inputs if tensor.shape] or node.inputs[:1]
+    ensure_same_shape(*full)
+    return [full[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        return lambda: in_parts(betainc)(*inputs, outputs[0])
 
-    return operator("T, T, T -> T", shapes, widened=IN_DOUBLE, T=WIDE_FLOATS)(formula)
+@operator("T, T, T -> T", _betainc_shapes, widened=IN_DOUBLE, T=WIDE_FLOATS)
+def BETAINC(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    return lambda: in_parts(betainc)(*inputs, outputs[0])
 
 
 BESSELI0 = special(bessel.i0, *WITH_HALF)
@@ -125,7 +124,6 @@ BESSELK1 = special(bessel.k1, *WITH_HALF)
 BESSELK1E = special(bessel.k1e, *WITH_HALF)
 BESSELY0 = special(bessel.y0, *WITH_HALF)
 BESSELY1 = special(bessel.y1, *WITH_HALF)
-BETAINC = _betainc()
 DAWSN = special(error_functions.dawsn, *WIDE_FLOATS)
 DIGAMMA = special(gamma.digamma, *WITH_HALF)
 ERF = special(error_functions.erf, *FLOATS)

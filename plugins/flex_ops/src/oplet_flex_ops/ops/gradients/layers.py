@@ -14,7 +14,7 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet.kernels.broadcasting import broadcast_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator, writing
 from oplet_flex_ops.numerics.planes import (
     Plane,
     depthwise,
@@ -68,27 +68,25 @@ def _convolution(wanted: str, *, separate: bool) -> Registration:
     return operator(text, shapes, T=types)(formula)
 
 
-def _bias() -> Registration:
-    """Build BiasAddGrad: sums over all axes but the channels."""
-
-    def axis(attributes: Attributes) -> int:
-        return 1 if attributes.text("data_format", "NHWC", "NCHW", default="NHWC") == "NCHW" else -1
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        source = node.inputs[0]
-        least = 3 if axis(attributes) == 1 else 2
-        ensure(source.ndim >= least, f"{source} has too few dimensions for the gradient of a bias; it must have {least}.")
-        return [(source.shape[axis(attributes)],)]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        [source], [output] = inputs, outputs
-        others = tuple(each for each in range(source.ndim) if each != axis(attributes) % source.ndim)
-        return lambda: np.add.reduce(source, others, output.dtype, out=output)
-
-    return operator("T -> T", shapes, T=NUMBERS)(formula)
+def _bias_axis(attributes: Attributes) -> int:
+    return 1 if attributes.text("data_format", "NHWC", "NCHW", default="NHWC") == "NCHW" else -1
 
 
-BIASADDGRAD = _bias()
+def _bias_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    source = node.inputs[0]
+    least = 3 if _bias_axis(attributes) == 1 else 2
+    ensure(source.ndim >= least, f"{source} has too few dimensions for the gradient of a bias; it must have {least}.")
+    return [(source.shape[_bias_axis(attributes)],)]
+
+
+@operator("T -> T", _bias_shapes, T=NUMBERS)
+def BIASADDGRAD(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Sum over all axes but the channels."""
+    [source], [output] = inputs, outputs
+    others = tuple(each for each in range(source.ndim) if each != _bias_axis(attributes) % source.ndim)
+    return lambda: np.add.reduce(source, others, output.dtype, out=output)
+
+
 CONV2DBACKPROPFILTER = _convolution("filters", separate=False)
 CONV2DBACKPROPINPUT = _convolution("source", separate=False)
 DEPTHWISECONV2DNATIVEBACKPROPFILTER = _convolution("filters", separate=True)
@@ -101,30 +99,22 @@ def _log_softmax(features: Array) -> Array:
     return result
 
 
-def _dense() -> Registration:
-    """Build SoftmaxCrossEntropyWithLogits: labels are probabilities; features and labels broadcast."""
+def _dense_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    for tensor in node.inputs:
+        ensure(tensor.ndim <= 2, f"{tensor} must have at most two dimensions, a row for each example.")
+    shape = broadcast_shape(*node.inputs)
+    ensure(len(shape) == 2 and shape[1] > 0, f"{node.inputs[0]} and {node.inputs[1]} must make a matrix with one class or more.")
+    return [shape[:1], shape]
 
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        for tensor in node.inputs:
-            ensure(tensor.ndim <= 2, f"{tensor} must have at most two dimensions, a row for each example.")
-        shape = broadcast_shape(*node.inputs)
-        ensure(
-            len(shape) == 2 and shape[1] > 0, f"{node.inputs[0]} and {node.inputs[1]} must make a matrix with one class or more."
-        )
-        return [shape[:1], shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        (features, labels), (loss, gradient) = inputs, outputs
-
-        def run() -> None:
-            logarithms = np.broadcast_to(_log_softmax(np.broadcast_to(features, gradient.shape)), gradient.shape)
-            # What has no probability counts nothing, also where its logarithm is infinite.
-            np.negative(np.where(labels == 0, 0, labels * logarithms).sum(-1), loss)
-            np.subtract(np.exp(logarithms), labels, gradient)
-
-        return run
-
-    return operator("T, T -> T, T", shapes, T=FLOATS)(formula)
+@operator("T, T -> T, T", _dense_shapes, T=FLOATS)
+@writing
+def SOFTMAXCROSSENTROPYWITHLOGITS(features: Array, labels: Array, loss: Array, gradient: Array) -> None:
+    """Compute cross entropies and gradients; labels are probabilities, features and labels broadcast."""
+    logarithms = np.broadcast_to(_log_softmax(np.broadcast_to(features, gradient.shape)), gradient.shape)
+    # What has no probability counts nothing, also where its logarithm is infinite.
+    np.negative(np.where(labels == 0, 0, labels * logarithms).sum(-1), loss)
+    np.subtract(np.exp(logarithms), labels, gradient)
 
 
 def _sparse() -> Registration:
@@ -157,5 +147,4 @@ def _sparse() -> Registration:
     return operator("T, Tlabels=INT64 -> T, T", shapes, **types)(formula)
 
 
-SOFTMAXCROSSENTROPYWITHLOGITS = _dense()
 SPARSESOFTMAXCROSSENTROPYWITHLOGITS = _sparse()

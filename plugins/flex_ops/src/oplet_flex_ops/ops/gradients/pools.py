@@ -96,41 +96,40 @@ def _max_pool_by_place() -> Registration:
     return operator("T, T, Targmax -> T", shapes, **types)(formula)
 
 
-def _avg_pool() -> Registration:
-    def plane_for(attributes: Attributes, source: Shape) -> Plane:
-        return pool_plane(attributes, source, attributes.integers("ksize"), attributes.integers("strides"))
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        sizes, gradient = node.inputs
-        ensure_planes(gradient)
-        ensure(sizes.shape == (4,), f"{sizes} is the shape of the pool's input; it must hold four sizes.")
-        source = tuple(read_ints(sizes))
-        ensure(min(source) > 0, f"{sizes} holds {list(source)}; the sizes must be above zero.")
-        _ensure_gradient(node, plane_for(attributes, source), source, 1)
-        return [source]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        gradient, [output] = inputs[1], outputs
-        plane = plane_for(attributes, output.shape)
-        charge(output.itemsize * int(np.prod(plane.padded, dtype=object)) * output.shape[3])
-        padded = np.zeros((*plane.padded, output.shape[3]), output.dtype)
-        counts = sum(within.astype(output.dtype) for _, within in plane.valid())
-
-        def run() -> None:
-            for given, result in zip(gradient, output):
-                checkpoint()
-                shares = given / counts
-                padded.fill(0)
-                for _, _, part in plane.taps():
-                    padded[part] += shares
-                result[...] = padded[plane.inside]
-
-        return run
-
-    return operator("INT32!, T -> T", shapes, T=FLOATS)(formula)
+def _avg_pool_plane_for(attributes: Attributes, source: Shape) -> Plane:
+    return pool_plane(attributes, source, attributes.integers("ksize"), attributes.integers("strides"))
 
 
-AVGPOOLGRAD = _avg_pool()
+def _avg_pool_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    sizes, gradient = node.inputs
+    ensure_planes(gradient)
+    ensure(sizes.shape == (4,), f"{sizes} is the shape of the pool's input; it must hold four sizes.")
+    source = tuple(read_ints(sizes))
+    ensure(min(source) > 0, f"{sizes} holds {list(source)}; the sizes must be above zero.")
+    _ensure_gradient(node, _avg_pool_plane_for(attributes, source), source, 1)
+    return [source]
+
+
+@operator("INT32!, T -> T", _avg_pool_shapes, T=FLOATS)
+def AVGPOOLGRAD(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    gradient, [output] = inputs[1], outputs
+    plane = _avg_pool_plane_for(attributes, output.shape)
+    charge(output.itemsize * int(np.prod(plane.padded, dtype=object)) * output.shape[3])
+    padded = np.zeros((*plane.padded, output.shape[3]), output.dtype)
+    counts = sum(within.astype(output.dtype) for _, within in plane.valid())
+
+    def run() -> None:
+        for given, result in zip(gradient, output):
+            checkpoint()
+            shares = given / counts
+            padded.fill(0)
+            for _, _, part in plane.taps():
+                padded[part] += shares
+            result[...] = padded[plane.inside]
+
+    return run
+
+
 MAXPOOLGRAD = _max_pool(second=False)
 MAXPOOLGRADV2 = _max_pool(second=True)
 MAXPOOLGRADWITHARGMAX = _max_pool_by_place()

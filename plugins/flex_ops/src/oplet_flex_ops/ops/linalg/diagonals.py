@@ -208,34 +208,31 @@ def _matrix_set_diag(version: int) -> Registration:
     return operator("T, T -> T" if version == 1 else "T, T, INT32! -> T", shapes, widened={}, T=EVERY)(formula)
 
 
-def _band_part() -> Registration:
-    """Build MatrixBandPart: keep a number of diagonals below and above the main one; a negative number keeps all."""
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_matrices(node.inputs[0])
-        for tensor in node.inputs[1:]:
-            ensure(tensor.ndim == 0, f"{tensor} is a number of diagonals; it must be a scalar.")
-        return [node.inputs[0].shape]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        [output], (source, lower, upper) = outputs, inputs
-        rows, columns = source.shape[-2:]
-        below = np.arange(rows)[:, None] - np.arange(columns)
-
-        def run() -> None:
-            counts = lower.item(), upper.item()
-            for count, size in zip(counts, (rows, columns)):
-                ensure(count <= size, f"a band of {count} diagonals is wider than the matrix, of {size}.")
-            inside = ((counts[0] < 0) | (below <= counts[0])) & ((counts[1] < 0) | (-below <= counts[1]))
-            output.fill(0)
-            np.copyto(output, source, where=inside)
-
-        return run
-
-    return operator("T, Tindex=INT64, Tindex -> T", shapes, widened={}, T=EVERY, Tindex=INDEX)(formula)
+def _band_part_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    ensure_matrices(node.inputs[0])
+    for tensor in node.inputs[1:]:
+        ensure(tensor.ndim == 0, f"{tensor} is a number of diagonals; it must be a scalar.")
+    return [node.inputs[0].shape]
 
 
-MATRIXBANDPART = _band_part()
+@operator("T, Tindex=INT64, Tindex -> T", _band_part_shapes, widened={}, T=EVERY, Tindex=INDEX)
+def MATRIXBANDPART(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Keep a number of diagonals below and above the main one; a negative number keeps all."""
+    [output], (source, lower, upper) = outputs, inputs
+    rows, columns = source.shape[-2:]
+    below = np.arange(rows)[:, None] - np.arange(columns)
+
+    def run() -> None:
+        counts = lower.item(), upper.item()
+        for count, size in zip(counts, (rows, columns)):
+            ensure(count <= size, f"a band of {count} diagonals is wider than the matrix, of {size}.")
+        inside = ((counts[0] < 0) | (below <= counts[0])) & ((counts[1] < 0) | (-below <= counts[1]))
+        output.fill(0)
+        np.copyto(output, source, where=inside)
+
+    return run
+
+
 MATRIXDIAG = BATCHMATRIXDIAG = _matrix_diag(1)
 MATRIXDIAGPART = BATCHMATRIXDIAGPART = _matrix_diag_part(1)
 MATRIXDIAGPARTV2 = _matrix_diag_part(2)

@@ -121,11 +121,9 @@ def _key_and_counter(*, algorithm: bool) -> Registration:
     return operator(f"Tseed=INT64 -> {made}", shapes, Tseed=INDEX)(formula)
 
 
-def _algorithm() -> Registration:
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        return lambda: outputs[0].fill(_PHILOX)
-
-    return operator(" -> INT32", lambda node, attributes: [()])(formula)
+@operator(" -> INT32", lambda node, attributes: [()])
+def STATELESSRANDOMGETALG(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    return lambda: outputs[0].fill(_PHILOX)
 
 
 def multinomial_shape(node: Node) -> Shape:
@@ -170,20 +168,19 @@ def _multinomial() -> Registration:
     return operator(text, shapes, T=FLOATS, Tseed=INDEX, output_dtype=INDEX)(formula)
 
 
-def _shuffle() -> Registration:
-    """Build StatelessShuffle: a tensor's rows in random order."""
+def _shuffle_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    _ensure_generator(node, True)
+    return [node.inputs[0].shape]
 
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        _ensure_generator(node, True)
-        return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        def run() -> None:
-            shuffle_rows(_generator(inputs, True), inputs[0], outputs[0])
+@operator("T, UINT64, UINT64, INT32 -> T", _shuffle_shapes, widened={}, T=(*EVERY, TensorType.STRING))
+def STATELESSSHUFFLE(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Copy a tensor's rows in random order."""
 
-        return run
+    def run() -> None:
+        shuffle_rows(_generator(inputs, True), inputs[0], outputs[0])
 
-    return operator("T, UINT64, UINT64, INT32 -> T", shapes, widened={}, T=(*EVERY, TensorType.STRING))(formula)
+    return run
 
 
 def shuffle_rows(generator: Philox, source: Array, output: Array) -> None:
@@ -198,7 +195,6 @@ def shuffle_rows(generator: Philox, source: Array, output: Array) -> None:
 
 
 STATELESSMULTINOMIAL = _multinomial()
-STATELESSRANDOMGETALG = _algorithm()
 STATELESSRANDOMGETKEYCOUNTER = _key_and_counter(algorithm=False)
 STATELESSRANDOMGETKEYCOUNTERALG = _key_and_counter(algorithm=True)
 STATELESSRANDOMNORMAL = _drawn(philox.normal, False)
@@ -209,6 +205,5 @@ STATELESSRANDOMUNIFORMFULLINTV2 = _drawn(philox.integers, True, _FULL, "UINT64")
 STATELESSRANDOMUNIFORMINT = _integers(False)
 STATELESSRANDOMUNIFORMINTV2 = _integers(True)
 STATELESSRANDOMUNIFORMV2 = _drawn(philox.uniform, True)
-STATELESSSHUFFLE = _shuffle()
 STATELESSTRUNCATEDNORMAL = _drawn(philox.truncated_normal, False)
 STATELESSTRUNCATEDNORMALV2 = _drawn(philox.truncated_normal, True)
