@@ -119,7 +119,7 @@ OPS: dict[str, dict[str, str]] = {
             "AnonymousHashTable AnonymousMutableDenseHashTable AnonymousMutableHashTable AnonymousMutableHashTableOfTensors "
             "HashTableV2 InitializeTableV2 LookupTableExportV2 LookupTableFindV2 LookupTableImportV2 LookupTableInsertV2 "
             "LookupTableRemoveV2 LookupTableSizeV2 MutableDenseHashTableV2 MutableHashTableOfTensorsV2 MutableHashTableV2"
-        ),
+        )
     },
     "ragged": {
         "dense": "RaggedTensorToSparse RaggedTensorToTensor",

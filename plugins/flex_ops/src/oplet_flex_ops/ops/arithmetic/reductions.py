@@ -18,7 +18,7 @@ from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints, resolve_axis
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator, writing
 from oplet_flex_ops.numerics.types import FLOATS, INDEX, NUMBERS, REAL
 from oplet_flex_ops.signature import Types
 
@@ -100,14 +100,11 @@ def _any(source: Array, axes: tuple[int, ...], target: Array) -> None:
 
 
 @operator("T -> T", lambda node, attributes: [()], T=FLOATS)
-def L2LOSS(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+@writing
+def L2LOSS(source: Array, output: Array) -> None:
     """Compute half the sum of squares, a scalar."""
-    values, [output] = inputs[0].reshape(-1), outputs
-
-    def run() -> None:
-        output[...] = np.dot(values, values) / 2
-
-    return run
+    values = source.reshape(-1)
+    output[...] = np.dot(values, values) / 2
 
 
 def _position(function: Callable[..., Any], results: Types) -> Registration:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, ensure
+from oplet import Node, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.elementwise import same_shape
-from oplet_flex_ops.numerics.operator import Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator, writing
 from oplet_flex_ops.numerics.types import COMPLEX, EVERY, FLOATS, NUMBERS, SIGNED
 
 
@@ -21,36 +21,27 @@ def _add_n_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
 
 
 @operator("N*T -> T", _add_n_shapes, T=NUMBERS)
-def ADDN(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-    (first, *others), [output] = inputs, outputs
-
-    def run() -> None:
-        np.copyto(output, first)
-        for other in others:
-            np.add(output, other, output)
-
-    return run
+@writing
+def ADDN(first: Array, *more: Array) -> None:
+    *others, output = more
+    np.copyto(output, first)
+    for other in others:
+        np.add(output, other, output)
 
 
-def _clip_by_value() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        values, *bounds = node.inputs
-        for bound in bounds:
-            fits = bound.shape in ((), values.shape)
-            ensure(fits, f"{bound} is a bound of {values}; it must be a scalar or of the same shape.")
-        return [values.shape]
+def _clip_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    values, *bounds = node.inputs
+    for bound in bounds:
+        fits = bound.shape in ((), values.shape)
+        ensure(fits, f"{bound} is a bound of {values}; it must be a scalar or of the same shape.")
+    return [values.shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        [values, low, high], [output] = inputs, outputs
 
-        def run() -> None:
-            np.minimum(values, high, out=output)
-            np.maximum(output, low, out=output)
-
-        return run
-
-    types = (*FLOATS, *COMPLEX, *SIGNED, TensorType.UINT8, TensorType.UINT16)
-    return operator("T, T, T -> T", shapes, T=types)(formula)
+@operator("T, T, T -> T", _clip_shapes, T=(*FLOATS, *COMPLEX, *SIGNED, TensorType.UINT8, TensorType.UINT16))
+@writing
+def CLIPBYVALUE(values: Array, low: Array, high: Array, output: Array) -> None:
+    np.minimum(values, high, out=output)
+    np.maximum(output, low, out=output)
 
 
 @operator("SrcT -> DstT", same_shape, widened={}, SrcT=EVERY, DstT=EVERY)
@@ -77,6 +68,3 @@ def CAST(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Arra
         np.copyto(output, single, "unsafe")
 
     return run
-
-
-CLIPBYVALUE = _clip_by_value()

@@ -107,9 +107,7 @@ def _betainc_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
     return [full[0].shape]
 
 
-@operator("T, T, T -> T", _betainc_shapes, widened=IN_DOUBLE, T=WIDE_FLOATS)
-def BETAINC(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-    return lambda: in_parts(betainc)(*inputs, outputs[0])
+BETAINC = operator("T, T, T -> T", _betainc_shapes, widened=IN_DOUBLE, T=WIDE_FLOATS)(writing(in_parts(betainc)))
 
 
 BESSELI0 = special(bessel.i0, *WITH_HALF)

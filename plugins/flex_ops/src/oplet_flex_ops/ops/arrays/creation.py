@@ -57,10 +57,7 @@ def _range_shapes(node: Node, given: Any) -> list[Shape]:
     dtype = node.inputs[0].dtype
     start, limit, delta = (tensor.data.reshape(())[()] for tensor in node.inputs)
     ensure(delta != 0, "the step (delta) is 0.")
-    ensure(
-        start <= limit if delta > 0 else start >= limit,
-        f"the range from {start} in steps of {delta} goes away from {limit}.",
-    )
+    ensure(start <= limit if delta > 0 else start >= limit, f"the range from {start} in steps of {delta} goes away from {limit}.")
     if dtype.kind in "iu":
         return [(-(-abs(int(limit) - int(start)) // abs(int(delta))),)]
     with np.errstate(all="ignore"):

@@ -58,8 +58,7 @@ def _bitcast_shapes(node: Node, given: Any) -> list[Shape]:
     if old > new:
         return [(*shape, old // new)]
     ensure(
-        bool(shape) and shape[-1] == new // old,
-        f"{source} must end with an axis of {new // old} to become {output.type.name}.",
+        bool(shape) and shape[-1] == new // old, f"{source} must end with an axis of {new // old} to become {output.type.name}."
     )
     return [shape[:-1]]
 

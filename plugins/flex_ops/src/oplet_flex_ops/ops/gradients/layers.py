@@ -16,14 +16,12 @@ from oplet.kernels.broadcasting import broadcast_shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.operator import Step, operator, writing
 from oplet_flex_ops.numerics.planes import (
-    Plane,
     depthwise,
-    dilations_of,
     ensure_filters,
     ensure_planes,
     filter_gradient,
     input_gradient,
-    plane_of,
+    plane_of_filters,
 )
 from oplet_flex_ops.numerics.types import FLOATS, INDEX, NUMBERS
 
@@ -37,9 +35,6 @@ def _convolution(wanted: str, *, separate: bool) -> Registration:
     """
     place = 0 if wanted == "source" else 1
 
-    def plane(attributes: Attributes, source: Shape, filters: Shape) -> Plane:
-        return plane_of(attributes, source, filters[:2], attributes.integers("strides"), dilations_of(attributes))
-
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         sizes, gradient = node.inputs[place], node.inputs[2]
         ensure_planes(node.inputs[1 - place], gradient)
@@ -49,14 +44,14 @@ def _convolution(wanted: str, *, separate: bool) -> Registration:
         source, filters = (made, node.inputs[1].shape) if wanted == "source" else (node.inputs[0].shape, made)
         ensure_filters(node, source, filters, separate=separate)
         results = filters[2] * filters[3] if separate else filters[3]
-        given = (source[0], *plane(attributes, source, filters).out, results)
+        given = (source[0], *plane_of_filters(attributes, source, filters).out, results)
         ensure(gradient.shape == given, f"the gradient {gradient} must have the shape {list(given)} of the convolution's result.")
         return [made]
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         gradient, [output] = inputs[2], outputs
         source, filters = (output, inputs[1]) if wanted == "source" else (inputs[0], output)
-        windows = plane(attributes, source.shape, filters.shape)
+        windows = plane_of_filters(attributes, source.shape, filters.shape)
         if separate:
             return depthwise(windows, source, filters, gradient, wanted)
         if wanted == "source":

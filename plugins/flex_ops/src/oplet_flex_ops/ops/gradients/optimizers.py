@@ -26,10 +26,7 @@ _ANALYTIC = (*FLOATS, *COMPLEX)
 
 
 def _step(
-    operands: str,
-    step: Callable[..., None],
-    types: Types = FLOATS,
-    flags: Sequence[tuple[str, bool]] = (),
+    operands: str, step: Callable[..., None], types: Types = FLOATS, flags: Sequence[tuple[str, bool]] = ()
 ) -> Registration:
     """Build the registration of one ResourceApply... update op.
 

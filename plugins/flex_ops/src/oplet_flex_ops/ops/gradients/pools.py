@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
+from oplet import Node, Registration, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.kernel import zeros
 from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.planes import Plane, ensure_planes
 from oplet_flex_ops.numerics.types import FLOATS, REAL
@@ -26,22 +27,18 @@ def _ensure_gradient(node: Node, plane: Plane, source: Shape, position: int) -> 
 
 
 def _max_pool(*, second: bool) -> Registration:
-    def sizes(attributes: Attributes, inputs: Sequence[Sequence[int]]) -> tuple[Sequence[int], Sequence[int]]:
-        return (inputs[0], inputs[1]) if second else (attributes.integers("ksize"), attributes.integers("strides"))
-
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         source = node.inputs[0]
         ensure_planes(*node.inputs[:3])
-        plane = pool_plane(attributes, source.shape, *sizes(attributes, [read_ints(each) for each in node.inputs[3:]]))
+        plane = pool_plane(attributes, source.shape, *map(read_ints, node.inputs[3:]))
         for position in (1, 2):
             _ensure_gradient(node, plane, source.shape, position)
         return [source.shape]
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         (source, _, gradient), [output] = inputs[:3], outputs
-        plane = pool_plane(attributes, source.shape, *sizes(attributes, [each.ravel().tolist() for each in inputs[3:]]))
-        charge(source.itemsize * int(np.prod(plane.padded, dtype=object)) * source.shape[3])
-        padded = np.zeros((*plane.padded, source.shape[3]), source.dtype)
+        plane = pool_plane(attributes, source.shape, *(each.ravel().tolist() for each in inputs[3:]))
+        padded = zeros((*plane.padded, source.shape[3]), source.dtype)
 
         def run() -> None:
             for picture, given, result in zip(source, gradient, output):
@@ -71,7 +68,7 @@ def _max_pool_by_place() -> Registration:
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         source, gradient, places = node.inputs
         ensure_planes(*node.inputs)
-        plane = pool_plane(attributes, source.shape, attributes.integers("ksize"), attributes.integers("strides"))
+        plane = pool_plane(attributes, source.shape)
         _ensure_gradient(node, plane, source.shape, 1)
         ensure(places.shape == gradient.shape, f"the places {places} must have the shape of the gradient {gradient}.")
         return [source.shape]
@@ -96,26 +93,21 @@ def _max_pool_by_place() -> Registration:
     return operator("T, T, Targmax -> T", shapes, **types)(formula)
 
 
-def _avg_pool_plane_for(attributes: Attributes, source: Shape) -> Plane:
-    return pool_plane(attributes, source, attributes.integers("ksize"), attributes.integers("strides"))
-
-
 def _avg_pool_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
     sizes, gradient = node.inputs
     ensure_planes(gradient)
     ensure(sizes.shape == (4,), f"{sizes} is the shape of the pool's input; it must hold four sizes.")
     source = tuple(read_ints(sizes))
     ensure(min(source) > 0, f"{sizes} holds {list(source)}; the sizes must be above zero.")
-    _ensure_gradient(node, _avg_pool_plane_for(attributes, source), source, 1)
+    _ensure_gradient(node, pool_plane(attributes, source), source, 1)
     return [source]
 
 
 @operator("INT32!, T -> T", _avg_pool_shapes, T=FLOATS)
 def AVGPOOLGRAD(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
     gradient, [output] = inputs[1], outputs
-    plane = _avg_pool_plane_for(attributes, output.shape)
-    charge(output.itemsize * int(np.prod(plane.padded, dtype=object)) * output.shape[3])
-    padded = np.zeros((*plane.padded, output.shape[3]), output.dtype)
+    plane = pool_plane(attributes, output.shape)
+    padded = zeros((*plane.padded, output.shape[3]), output.dtype)
     counts = sum(within.astype(output.dtype) for _, within in plane.valid())
 
     def run() -> None:

@@ -18,16 +18,7 @@ from oplet import TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.image_files import (
-    Wanted,
-    decode_bmp,
-    decode_gif,
-    decode_jpeg,
-    decode_png,
-    encode_jpeg,
-    encode_png,
-    kind_of,
-)
+from oplet_flex_ops.image_files import Wanted, decode_bmp, decode_gif, decode_jpeg, decode_png, encode_jpeg, encode_png, kind_of
 from oplet_flex_ops.kernel import computed
 
 _PIXELS = (TensorType.UINT8, TensorType.UINT16)

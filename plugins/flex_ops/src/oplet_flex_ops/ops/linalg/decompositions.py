@@ -158,8 +158,7 @@ def _eig_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
     double = node.inputs[0].type in (TensorType.FLOAT64, TensorType.COMPLEX128)
     wanted = TensorType.COMPLEX128 if double else TensorType.COMPLEX64
     ensure(
-        node.outputs[0].type is wanted,
-        f"the eigenvalues of {node.inputs[0]} are {wanted.name}, not {node.outputs[0].type.name}.",
+        node.outputs[0].type is wanted, f"the eigenvalues of {node.inputs[0]} are {wanted.name}, not {node.outputs[0].type.name}."
     )
     *batch, size, _ = node.inputs[0].shape
     return [(*batch, size), (*batch, size, size) if attributes.flag("compute_v", default=True) else ()]

@@ -16,19 +16,17 @@ from oplet_flex_ops.numerics.types import COMPLEX, REAL, WIDE
 
 
 @operator("T -> T", numbers_per_square, T=WIDE)
-def MATRIXDETERMINANT(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-    return lambda: np.copyto(outputs[0], dense.det(inputs[0]))
+@writing
+def MATRIXDETERMINANT(source: Array, output: Array) -> None:
+    np.copyto(output, dense.det(source))
 
 
 @operator("T -> T, T", numbers_per_square, T=WIDE)
-def LOGMATRIXDETERMINANT(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+@writing
+def LOGMATRIXDETERMINANT(source: Array, *outputs: Array) -> None:
     """Compute the determinant's sign (complex: phase), and the log of its magnitude."""
-
-    def run() -> None:
-        for output, found in zip(outputs, dense.slogdet(inputs[0])):
-            np.copyto(output, found, "unsafe")
-
-    return run
+    for output, found in zip(outputs, dense.slogdet(source)):
+        np.copyto(output, found, "unsafe")
 
 
 def _function(function: Callable[[Array], Array], message: str, *, complex_only: bool = False) -> Registration:

@@ -21,7 +21,7 @@ from oplet_flex_ops.numerics.matrices import (
     solve_triangular,
     square_shape,
 )
-from oplet_flex_ops.numerics.operator import Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator, writing
 from oplet_flex_ops.numerics.types import WIDE
 
 #: Elements of a whole matrix above which one that is stored by its bands is solved row by row.
@@ -230,17 +230,12 @@ def _tridiagonal_product_shapes(node: Node, attributes: Attributes) -> Sequence[
 
 
 @operator("T, T, T, T -> T", _tridiagonal_product_shapes, T=WIDE)
-def TRIDIAGONALMATMUL(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-    *diagonals, right = inputs
-    above, main, below = (diagonal.swapaxes(-1, -2) for diagonal in diagonals)
-    [output] = outputs
-
-    def run() -> None:
-        np.multiply(main, right, output)
-        output[..., :-1, :] += above[..., :-1, :] * right[..., 1:, :]
-        output[..., 1:, :] += below[..., 1:, :] * right[..., :-1, :]
-
-    return run
+@writing
+def TRIDIAGONALMATMUL(superdiagonal: Array, diagonal: Array, subdiagonal: Array, right: Array, output: Array) -> None:
+    above, main, below = (each.swapaxes(-1, -2) for each in (superdiagonal, diagonal, subdiagonal))
+    np.multiply(main, right, output)
+    output[..., :-1, :] += above[..., :-1, :] * right[..., 1:, :]
+    output[..., 1:, :] += below[..., 1:, :] * right[..., :-1, :]
 
 
 BATCHMATRIXINVERSE = MATRIXINVERSE

@@ -15,7 +15,7 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import philox
-from oplet_flex_ops.numerics.operator import Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator, writing
 from oplet_flex_ops.numerics.philox import Philox
 from oplet_flex_ops.numerics.types import EVERY, FLOATS, INDEX
 from oplet_flex_ops.signature import Types
@@ -155,17 +155,15 @@ def draw_classes(generator: Philox, logits: Array, output: Array) -> None:
             at = stop
 
 
-def _multinomial() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        _ensure_seed(node.inputs[2])
-        return [multinomial_shape(node)]
+def _multinomial_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    _ensure_seed(node.inputs[2])
+    return [multinomial_shape(node)]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        logits, _, seed = inputs
-        return lambda: draw_classes(philox.scrambled(tuple(seed.tolist())), logits, outputs[0])
 
-    text = "T, INT32!, Tseed=INT64 -> output_dtype=INT64"
-    return operator(text, shapes, T=FLOATS, Tseed=INDEX, output_dtype=INDEX)(formula)
+@operator("T, INT32!, Tseed=INT64 -> output_dtype=INT64", _multinomial_shapes, T=FLOATS, Tseed=INDEX, output_dtype=INDEX)
+@writing
+def STATELESSMULTINOMIAL(logits: Array, samples: Array, seed: Array, output: Array) -> None:
+    draw_classes(philox.scrambled(tuple(seed.tolist())), logits, output)
 
 
 def _shuffle_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
@@ -176,11 +174,7 @@ def _shuffle_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
 @operator("T, UINT64, UINT64, INT32 -> T", _shuffle_shapes, widened={}, T=(*EVERY, TensorType.STRING))
 def STATELESSSHUFFLE(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
     """Copy a tensor's rows in random order."""
-
-    def run() -> None:
-        shuffle_rows(_generator(inputs, True), inputs[0], outputs[0])
-
-    return run
+    return lambda: shuffle_rows(_generator(inputs, True), inputs[0], outputs[0])
 
 
 def shuffle_rows(generator: Philox, source: Array, output: Array) -> None:
@@ -194,7 +188,6 @@ def shuffle_rows(generator: Philox, source: Array, output: Array) -> None:
     np.take(source, philox.shuffled(words, len(source)), 0, output)
 
 
-STATELESSMULTINOMIAL = _multinomial()
 STATELESSRANDOMGETKEYCOUNTER = _key_and_counter(algorithm=False)
 STATELESSRANDOMGETKEYCOUNTERALG = _key_and_counter(algorithm=True)
 STATELESSRANDOMNORMAL = _drawn(philox.normal, False)

@@ -11,7 +11,7 @@ from oplet import Node, Tensor, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.dense import portions
-from oplet_flex_ops.numerics.operator import Step, operator
+from oplet_flex_ops.numerics.operator import operator, writing
 
 _FLOAT32, _INT32, _STRING = TensorType.FLOAT32, TensorType.INT32, TensorType.STRING
 #: Format tags: plain samples, and the one that has its true tag further back.
@@ -62,20 +62,16 @@ def _decode_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
 
 
 @operator("STRING! -> FLOAT32, INT32", _decode_shapes)
-def DECODEWAV(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+@writing
+def DECODEWAV(contents: Array, audio: Array, frequency: Array) -> None:
     """Decode float samples in [-1, 1] of shape (samples, channels), and the sample rate."""
-
-    def run() -> None:
-        samples, rate = _samples(bytes(inputs[0].item()))
-        audio, channels = outputs[0], samples.shape[1]
-        count = min(len(samples), len(audio))
-        audio.fill(0)
-        # Channels that the file does not have repeat its last one.
-        source = np.minimum(np.arange(audio.shape[1]), channels - 1)
-        np.divide(samples[:count, source], np.float32(32768), audio[:count])
-        outputs[1][...] = rate
-
-    return run
+    samples, rate = _samples(bytes(contents.item()))
+    count = min(len(samples), len(audio))
+    audio.fill(0)
+    # Channels that the file does not have repeat its last one.
+    source = np.minimum(np.arange(audio.shape[1]), samples.shape[1] - 1)
+    np.divide(samples[:count, source], np.float32(32768), audio[:count])
+    frequency[...] = rate
 
 
 def _encode_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
@@ -87,21 +83,17 @@ def _encode_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
 
 
 @operator("FLOAT32, INT32 -> STRING", _encode_shapes)
-def ENCODEWAV(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+@writing
+def ENCODEWAV(audio: Array, rate: Array, contents: Array) -> None:
     """Encode a WAV file from float samples in [-1, 1] of shape (samples, channels)."""
-    audio, rate = inputs
-
-    def run() -> None:
-        frequency, width = rate.item(), 2 * audio.shape[1]
-        ensure(frequency > 0, f"the sample rate is {frequency}; it must be above zero.")
-        samples = np.empty(audio.shape, "<i2")
-        for part in portions(audio.shape):
-            scaled = audio[part] * np.float32(32768)
-            rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)  # halves away from zero
-            samples[part] = np.clip(rounded, -32768, 32767)
-        size = samples.nbytes
-        head = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 36 + size, b"WAVE", b"fmt ", 16, _PCM, audio.shape[1], frequency,
-                           frequency * width & 0xFFFFFFFF, width, 16)  # fmt: skip
-        outputs[0][...] = b"".join((head, struct.pack("<4sI", b"data", size), samples.data))
-
-    return run
+    frequency, width = rate.item(), 2 * audio.shape[1]
+    ensure(frequency > 0, f"the sample rate is {frequency}; it must be above zero.")
+    samples = np.empty(audio.shape, "<i2")
+    for part in portions(audio.shape):
+        scaled = audio[part] * np.float32(32768)
+        rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)  # halves away from zero
+        samples[part] = np.clip(rounded, -32768, 32767)
+    size = samples.nbytes
+    head = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 36 + size, b"WAVE", b"fmt ", 16, _PCM, audio.shape[1], frequency,
+                       frequency * width & 0xFFFFFFFF, width, 16)  # fmt: skip
+    contents[...] = b"".join((head, struct.pack("<4sI", b"data", size), samples.data))
