@@ -54,7 +54,7 @@ def shaped(
         pure: whether the outputs depend on the inputs only.
         types: the allowed types of each type attribute.
     """
-    signature = Signature(text, op, **types)
+    signature = Signature(text, types, op)
 
     def prepare(context: Context, node: Node) -> None:
         attributes = attributes_of(node)
@@ -88,9 +88,7 @@ def shaped(
     return registration
 
 
-def viewed(
-    op: str, text: str, shapes: Shapes, settings: Settings | None = None, **types: Types
-) -> Callable[[Views], Registration]:
+def viewed(op: str, text: str, shapes: Shapes, settings: Settings | None = None, **types: Any) -> Callable[[Views], Registration]:
     """Return the decorator of an op that only moves values: its outputs are copies of the array views that the function returns."""
 
     def registration(views: Views) -> Registration:
@@ -103,7 +101,7 @@ def viewed(
 
 
 def filled(
-    op: str, text: str, shapes: Shapes, settings: Settings | None = None, **types: Types
+    op: str, text: str, shapes: Shapes, settings: Settings | None = None, **types: Any
 ) -> Callable[[Compute], Registration]:
     """Return the decorator of an op with known output shapes; its function writes into the outputs.
 
@@ -127,7 +125,7 @@ def computed(
     The function takes the settings and the inputs' arrays, and returns an array, or a sequence of one for each output. What it
     allocates beyond four times the inputs' bytes it must count against the memory limit itself, by `reserve`.
     """
-    signature = Signature(text, op, **types)
+    signature = Signature(text, types, op)
 
     def prepare(context: Context, node: Node) -> None:
         attributes = attributes_of(node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -67,9 +67,9 @@ class Signature:
 
     Args:
         text: the arguments, such as "input: T, axis: Tidx[0]! -> output: T", or "T, Tidx! -> T".
-        op: the operator's name; "" in a signature without names.
         types: the allowed types of each type attribute; an attribute that is not named may be any type. With names, the first is the
             default of outputs if the node lacks the attribute.
+        op: the operator's name; "" in a signature without names.
 
     Attributes:
         op: the operator's name.
@@ -77,7 +77,7 @@ class Signature:
         types: the allowed types of each type attribute.
     """
 
-    def __init__(self, text: str, op: str = "", **types: Types) -> None:
+    def __init__(self, text: str, types: Mapping[str, Types], op: str = "") -> None:
         self.op, self.types = op, types
         self._inputs, self._outputs = (_arguments(side) for side in text.split("->"))
         self.reads: list[int] = []

@@ -53,7 +53,7 @@ def operator(
         differences: one sentence on how the results differ from TensorFlow's; "" where they do not.
         types: the types that each type attribute may be.
     """
-    signature = Signature(text, **types)
+    signature = Signature(text, types)
     wider = dict.fromkeys(SHORT_FLOATS, TensorType.FLOAT32) if widened is None else widened
 
     def shapes_of(node: Node) -> Sequence[Shape]:

@@ -10,6 +10,7 @@ Halves are added up in single precision.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from oplet_flex_ops.numerics.dense import multiply
 from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.planes import convolution, depthwise, ensure_filters, ensure_planes, plane_of_filters
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, NUMBERS
-from oplet_flex_ops.signature import Types
 
 _TYPES = (*FLOATS, *COMPLEX, *INDEX)
 _MORE = (*_TYPES, TensorType.INT16)
@@ -66,7 +66,7 @@ def _matmul() -> Registration:
     return operator("T, T -> T", shapes, T=_TYPES)(formula)
 
 
-def _batch_matmul(text: str, broadcasts: bool, **types: Types) -> Registration:
+def _batch_matmul(text: str, broadcasts: bool, **types: Any) -> Registration:
     def flips(attributes: Attributes) -> tuple[bool, bool]:
         return attributes.flag("adj_x", default=False), attributes.flag("adj_y", default=False)
 

@@ -33,7 +33,7 @@ def _axes(values: Sequence[int], rank: int) -> tuple[int, ...]:
     return axes
 
 
-def _reduction(reduce: _Reduce, text: str = "T, Tidx=INT32! -> T", **types: Types) -> Registration:
+def _reduction(reduce: _Reduce, text: str = "T, Tidx=INT32! -> T", **types: Any) -> Registration:
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         source = node.inputs[0]
         axes = _axes(read_ints(node.inputs[1]), source.ndim)
@@ -122,8 +122,8 @@ def _position(function: Callable[..., Any], results: Types) -> Registration:
         source, axis = inputs[0], inputs[1].item()
         return lambda: np.copyto(outputs[0], function(source, axis), "unsafe")
 
-    types = {"T": (*REAL, TensorType.BOOL), "Tidx": (*INDEX, TensorType.INT16), "output_type": results}
-    return operator("T, Tidx=INT32! -> output_type=INT64", shapes, **types)(formula)
+    text, axes = "T, Tidx=INT32! -> output_type=INT64", (*INDEX, TensorType.INT16)
+    return operator(text, shapes, T=(*REAL, TensorType.BOOL), Tidx=axes, output_type=results)(formula)
 
 
 def _scan(ufunc: np.ufunc, types: Types, start: float) -> Registration:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import chain
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from oplet import Node, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk, copier
@@ -100,8 +100,8 @@ def _block_size(attributes: Attributes) -> int:
     return attributes.integer("block_size", least=2, most=1 << 20)
 
 
-_TO_BATCH = {"Tpaddings": INDICES, "Tblock_shape": INDICES}
-_TO_SPACE = {"Tcrops": INDICES, "Tblock_shape": INDICES, "Tidx": INDICES}
+_TO_BATCH: dict[str, Any] = {"Tpaddings": INDICES, "Tblock_shape": INDICES}
+_TO_SPACE: dict[str, Any] = {"Tcrops": INDICES, "Tblock_shape": INDICES, "Tidx": INDICES}
 
 SPACETOBATCH = shaped(
     "SpaceToBatch", "input: T, paddings: Tpaddings[2]! -> output: T", _to_batch_shapes, _block_size, **_TO_BATCH

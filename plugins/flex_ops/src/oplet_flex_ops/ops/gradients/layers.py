@@ -112,34 +112,28 @@ def SOFTMAXCROSSENTROPYWITHLOGITS(features: Array, labels: Array, loss: Array, g
     np.subtract(np.exp(logarithms), labels, gradient)
 
 
-def _sparse() -> Registration:
-    """Build SparseSoftmaxCrossEntropyWithLogits: labels are class numbers."""
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        features, labels = node.inputs
-        ensure(features.ndim == 2 and features.shape[1] > 0, f"{features} must be a matrix with one class or more.")
-        ensure(labels.shape == features.shape[:1], f"{labels} must have one label for each row of {features}.")
-        return [labels.shape, features.shape]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        (features, labels), (loss, gradient) = inputs, outputs
-        rows, classes = np.arange(features.shape[0]), features.shape[1]
-
-        def run() -> None:
-            outside = (labels < 0) | (labels >= classes)
-            ensure(
-                not outside.any(),
-                lambda: f"Received a label value of {labels[outside][0]}, outside the valid range of [0, {classes}).",
-            )
-            logarithms = _log_softmax(features)
-            np.negative(logarithms[rows, labels], loss)
-            np.exp(logarithms, gradient)
-            gradient[rows, labels] -= 1
-
-        return run
-
-    types = {"T": FLOATS, "Tlabels": INDEX}
-    return operator("T, Tlabels=INT64 -> T, T", shapes, **types)(formula)
+def _sparse_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    features, labels = node.inputs
+    ensure(features.ndim == 2 and features.shape[1] > 0, f"{features} must be a matrix with one class or more.")
+    ensure(labels.shape == features.shape[:1], f"{labels} must have one label for each row of {features}.")
+    return [labels.shape, features.shape]
 
 
-SPARSESOFTMAXCROSSENTROPYWITHLOGITS = _sparse()
+@operator("T, Tlabels=INT64 -> T, T", _sparse_shapes, T=FLOATS, Tlabels=INDEX)
+def SPARSESOFTMAXCROSSENTROPYWITHLOGITS(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Compute cross entropies and gradients; labels are class numbers."""
+    (features, labels), (loss, gradient) = inputs, outputs
+    rows, classes = np.arange(features.shape[0]), features.shape[1]
+
+    def run() -> None:
+        outside = (labels < 0) | (labels >= classes)
+        ensure(
+            not outside.any(),
+            lambda: f"Received a label value of {labels[outside][0]}, outside the valid range of [0, {classes}).",
+        )
+        logarithms = _log_softmax(features)
+        np.negative(logarithms[rows, labels], loss)
+        np.exp(logarithms, gradient)
+        gradient[rows, labels] -= 1
+
+    return run

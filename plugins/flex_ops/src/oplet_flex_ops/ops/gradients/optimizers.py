@@ -40,7 +40,7 @@ def _step(
     held, _, others = (part.split() for part in operands.partition("|"))
     sparse = "indices" in others
     kinds = ["RESOURCE"] * len(held) + ["Tindices" if name == "indices" else "T" for name in others]
-    signature = Signature(f"{', '.join(kinds)} -> ", T=types, **({"Tindices": INDEX} if sparse else {}))
+    signature = Signature(f"{', '.join(kinds)} -> ", {"T": types} | ({"Tindices": INDEX} if sparse else {}))
 
     def prepare(context: Context, node: Node) -> None:
         signature.ensure(node)

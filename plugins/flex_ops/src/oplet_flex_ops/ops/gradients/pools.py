@@ -62,35 +62,32 @@ def _max_pool(*, second: bool) -> Registration:
     return operator(f"T=FLOAT32, T, T{', INT32!, INT32!' * second} -> T", shapes, T=REAL)(formula)
 
 
-def _max_pool_by_place() -> Registration:
-    """Build MaxPoolGradWithArgmax: each window's gradient is added at the position that the third input names."""
+def _max_pool_by_place_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    source, gradient, places = node.inputs
+    ensure_planes(*node.inputs)
+    plane = pool_plane(attributes, source.shape)
+    _ensure_gradient(node, plane, source.shape, 1)
+    ensure(places.shape == gradient.shape, f"the places {places} must have the shape of the gradient {gradient}.")
+    return [source.shape]
 
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        source, gradient, places = node.inputs
-        ensure_planes(*node.inputs)
-        plane = pool_plane(attributes, source.shape)
-        _ensure_gradient(node, plane, source.shape, 1)
-        ensure(places.shape == gradient.shape, f"the places {places} must have the shape of the gradient {gradient}.")
-        return [source.shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        (_, gradient, places), [output] = inputs, outputs
-        batch = output.shape[0]
-        picture = output.size // max(batch, 1)
-        starts = 0 if attributes.flag("include_batch_in_index", default=False) else np.arange(batch)[:, None] * picture
+@operator("T, T, Targmax -> T", _max_pool_by_place_shapes, T=REAL, Targmax=(TensorType.INT64,))
+def MAXPOOLGRADWITHARGMAX(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Add each window's gradient at the position that the third input names."""
+    (_, gradient, places), [output] = inputs, outputs
+    batch = output.shape[0]
+    picture = output.size // max(batch, 1)
+    starts = 0 if attributes.flag("include_batch_in_index", default=False) else np.arange(batch)[:, None] * picture
 
-        def run() -> None:
-            output.fill(0)
-            if not places.size:
-                return
-            rows = places.reshape(batch, -1) + starts
-            ensure(rows.min() >= 0 and rows.max() < output.size, f"a place is outside of the {output.size} values of the input.")
-            np.add.at(output.reshape(-1), rows.ravel(), gradient.ravel())
+    def run() -> None:
+        output.fill(0)
+        if not places.size:
+            return
+        rows = places.reshape(batch, -1) + starts
+        ensure(rows.min() >= 0 and rows.max() < output.size, f"a place is outside of the {output.size} values of the input.")
+        np.add.at(output.reshape(-1), rows.ravel(), gradient.ravel())
 
-        return run
-
-    types = {"T": REAL, "Targmax": (TensorType.INT64,)}
-    return operator("T, T, Targmax -> T", shapes, **types)(formula)
+    return run
 
 
 def _avg_pool_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
@@ -124,4 +121,3 @@ def AVGPOOLGRAD(attributes: Attributes, inputs: Sequence[Array], outputs: Sequen
 
 MAXPOOLGRAD = _max_pool(second=False)
 MAXPOOLGRADV2 = _max_pool(second=True)
-MAXPOOLGRADWITHARGMAX = _max_pool_by_place()

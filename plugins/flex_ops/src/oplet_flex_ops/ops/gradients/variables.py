@@ -26,7 +26,7 @@ _TYPES = (*EVERY, TensorType.STRING)
 
 def _registration(text: str, run: Callable[[Context, Node], None], *, dynamic: bool = False, **types: Types) -> Registration:
     """Build the registration of a variable op; with `dynamic`, `run` resizes its output."""
-    signature = Signature(text, **types)
+    signature = Signature(text, types)
 
     def prepare(context: Context, node: Node) -> None:
         signature.ensure(node)

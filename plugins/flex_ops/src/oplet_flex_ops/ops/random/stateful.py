@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
@@ -17,7 +18,6 @@ from oplet_flex_ops.numerics.operator import Shapes, Step, operator
 from oplet_flex_ops.numerics.philox import RESERVED, Philox
 from oplet_flex_ops.numerics.types import EVERY, FLOATS, INDEX
 from oplet_flex_ops.ops.random.stateless import draw_classes, multinomial_shape, shape_of, shuffle_rows
-from oplet_flex_ops.signature import Types
 
 #: Draws the output (the last argument) from a node's generator, and advances that as far as TensorFlow does.
 _Draw = Callable[[Philox, Sequence[Array], Array], None]
@@ -39,7 +39,7 @@ class _State:
         return self._generator
 
 
-def _stateful(text: str, shapes: Shapes, draw: _Draw, **types: Types) -> Registration:
+def _stateful(text: str, shapes: Shapes, draw: _Draw, **types: Any) -> Registration:
     """Build the registration of an op with its own random generator."""
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array], state: _State) -> Step:

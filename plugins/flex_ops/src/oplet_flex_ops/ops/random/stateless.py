@@ -7,6 +7,7 @@ The operators of version 1 take a seed of two integers, those of version 2 a key
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def _ensure_generator(node: Node, second: bool) -> None:
     ensure(algorithm.size == 1, f"{algorithm} is the number of the algorithm; it must be one number.")
 
 
-def _inputs(second: bool) -> tuple[str, dict[str, Types]]:
+def _inputs(second: bool) -> tuple[str, dict[str, Any]]:
     """Return the shape and the seed, or generator, among an op's inputs, and what their type attributes may be."""
     if second:
         return "Tshape=INT32!, UINT64, UINT64, INT32", {"Tshape": INDEX}
