@@ -49,15 +49,15 @@ def unary(
 def binary(
     function: Callable[[Array, Array, Array], Any],
     *types: TensorType,
-    text: str = "T, T -> T",
+    signature: str = "T, T -> T",
     widened: Mapping[Any, Any] | None = None,
     shapes: Shapes = broadcast_pair,
 ) -> Registration:
     """Build the registration of a broadcasting binary op; `function(left, right, result)` writes into `result`.
 
-    The other arguments are those of `unary`; `text` has the types of operands and result, `shapes` returns the output's shape.
+    The other arguments are those of `unary`; `signature` has the types of operands and result, `shapes` returns the output's shape.
     """
-    return operator(text, shapes, widened=widened, T=types)(writing(function))
+    return operator(signature, shapes, widened=widened, T=types)(writing(function))
 
 
 def special(function: Callable[..., Array], *types: TensorType, operands: int = 1) -> Registration:

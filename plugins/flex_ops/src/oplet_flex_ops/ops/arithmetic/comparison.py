@@ -67,7 +67,7 @@ def APPROXIMATEEQUAL(attributes: Attributes, inputs: Sequence[Array], outputs: S
 
 
 def _order(function: Callable[[Array, Array, Array], Any]) -> Registration:
-    return binary(function, *REAL, text="T, T -> BOOL")
+    return binary(function, *REAL, signature="T, T -> BOOL")
 
 
 EQUAL = _equality(np.equal, False)
