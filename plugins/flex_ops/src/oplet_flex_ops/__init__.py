@@ -119,7 +119,7 @@ OPS: dict[str, dict[str, str]] = {
             "AnonymousHashTable AnonymousMutableDenseHashTable AnonymousMutableHashTable AnonymousMutableHashTableOfTensors "
             "HashTableV2 InitializeTableV2 LookupTableExportV2 LookupTableFindV2 LookupTableImportV2 LookupTableInsertV2 "
             "LookupTableRemoveV2 LookupTableSizeV2 MutableDenseHashTableV2 MutableHashTableOfTensorsV2 MutableHashTableV2"
-        ),
+        )
     },
     "ragged": {
         "dense": "RaggedTensorToSparse RaggedTensorToTensor",
@@ -190,111 +190,21 @@ OPS: dict[str, dict[str, str]] = {
 }
 
 #: Operators that the converter writes under their own name, as they are not on its list of Flex operators.
-UNPREFIXED = frozenset(
-    [
-        "Acos",
-        "Acosh",
-        "Asin",
-        "Asinh",
-        "Atanh",
-        "BandedTriangularSolve",
-        "BatchCholeskyGrad",
-        "BatchMatMulV3",
-        "BatchMatrixSolve",
-        "BatchMatrixSolveLs",
-        "BatchSelfAdjointEig",
-        "BatchSelfAdjointEigV2",
-        "BatchSvd",
-        "BesselI0",
-        "BesselI0e",
-        "BesselI1",
-        "BesselI1e",
-        "BesselJ0",
-        "BesselJ1",
-        "BesselK0",
-        "BesselK0e",
-        "BesselK1",
-        "BesselK1e",
-        "BesselY0",
-        "BesselY1",
-        "Betainc",
-        "BlockLSTM",
-        "BlockLSTMV2",
-        "CTCLoss",
-        "CholeskyGrad",
-        "Cross",
-        "Dawsn",
-        "DenseCountSparseOutput",
-        "Digamma",
-        "DrawBoundingBoxes",
-        "DrawBoundingBoxesV2",
-        "EditDistance",
-        "Eig",
-        "Erfc",
-        "Erfinv",
-        "EuclideanNorm",
-        "Expint",
-        "Expm1",
-        "ExtractGlimpse",
-        "ExtractGlimpseV2",
-        "ExtractVolumePatches",
-        "FresnelCos",
-        "FresnelSin",
-        "GRUBlockCell",
-        "GuaranteeConst",
-        "HistogramFixedWidth",
-        "Igamma",
-        "Igammac",
-        "IsInf",
-        "L2Loss",
-        "LRNGrad",
-        "LSTMBlockCell",
-        "Lgamma",
-        "Log1p",
-        "LowerBound",
-        "Lu",
-        "MatrixExponential",
-        "MatrixLogarithm",
-        "MatrixSolve",
-        "MatrixSolveLs",
-        "MatrixSquareRoot",
-        "Mod",
-        "Ndtri",
-        "NextAfter",
-        "NthElement",
-        "Polygamma",
-        "RaggedCountSparseOutput",
-        "ResizeArea",
-        "Rint",
-        "ScaleAndTranslate",
-        "SelfAdjointEig",
-        "SelfAdjointEigV2",
-        "Snapshot",
-        "SparseConcat",
-        "SparseCountSparseOutput",
-        "SparseDenseCwiseAdd",
-        "SparseDenseCwiseDiv",
-        "SparseDenseCwiseMul",
-        "SparseMatMul",
-        "SparseReduceMax",
-        "SparseReduceMaxSparse",
-        "SparseReduceSumSparse",
-        "SparseSoftmax",
-        "SparseSparseMaximum",
-        "SparseSparseMinimum",
-        "SparseSplit",
-        "SparseTensorDenseAdd",
-        "Spence",
-        "StatelessShuffle",
-        "StringNGrams",
-        "StringUpper",
-        "Svd",
-        "TridiagonalMatMul",
-        "TridiagonalSolve",
-        "TruncateMod",
-        "Zeta",
-    ]
+_UNPREFIXED = (
+    "Acos Acosh Asin Asinh Atanh BandedTriangularSolve BatchCholeskyGrad BatchMatMulV3 BatchMatrixSolve BatchMatrixSolveLs "
+    "BatchSelfAdjointEig BatchSelfAdjointEigV2 BatchSvd BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 "
+    "BesselK0e BesselK1 BesselK1e BesselY0 BesselY1 Betainc BlockLSTM BlockLSTMV2 CTCLoss CholeskyGrad Cross Dawsn "
+    "DenseCountSparseOutput Digamma DrawBoundingBoxes DrawBoundingBoxesV2 EditDistance Eig Erfc Erfinv EuclideanNorm Expint "
+    "Expm1 ExtractGlimpse ExtractGlimpseV2 ExtractVolumePatches FresnelCos FresnelSin GRUBlockCell GuaranteeConst "
+    "HistogramFixedWidth Igamma Igammac IsInf L2Loss LRNGrad LSTMBlockCell Lgamma Log1p LowerBound Lu MatrixExponential "
+    "MatrixLogarithm MatrixSolve MatrixSolveLs MatrixSquareRoot Mod Ndtri NextAfter NthElement Polygamma "
+    "RaggedCountSparseOutput ResizeArea Rint ScaleAndTranslate SelfAdjointEig SelfAdjointEigV2 Snapshot SparseConcat "
+    "SparseCountSparseOutput SparseDenseCwiseAdd SparseDenseCwiseDiv SparseDenseCwiseMul SparseMatMul SparseReduceMax "
+    "SparseReduceMaxSparse SparseReduceSumSparse SparseSoftmax SparseSparseMaximum SparseSparseMinimum SparseSplit "
+    "SparseTensorDenseAdd Spence StatelessShuffle StringNGrams StringUpper Svd TridiagonalMatMul TridiagonalSolve "
+    "TruncateMod Zeta"
 )
+UNPREFIXED = frozenset(_UNPREFIXED.split())
 
 
 @hookimpl

@@ -11,7 +11,7 @@ from oplet.kernels.operands import ensure_operands
 from oplet.kernels.options import NodeDef, Shape, Type, read_node_def, tensorflow_node
 from oplet.schema.flexbuffers import read_flexbuffer
 
-__all__ = ["TYPES", "Attributes", "checked_attributes"]
+__all__ = ["TYPES", "Attributes", "attributes_of", "checked_attributes"]
 
 #: The element types of tensors by TensorFlow's DataType.
 TYPES = {
@@ -43,6 +43,11 @@ def checked_attributes(node: Node, inputs: int, outputs: int = 1) -> Attributes:
         EnsureError: the node has another number of inputs or outputs, or its NodeDef is invalid.
     """
     ensure_operands(node, inputs, outputs)
+    return attributes_of(node)
+
+
+def attributes_of(node: Node) -> Attributes:
+    """Return the node's attributes, parsed once and cached."""
     return node.cached("attributes", (), lambda: Attributes(node))
 
 

@@ -1,4 +1,4 @@
-"""Builds registrations of Flex ops from a signature, attributes, and a function that computes the result.
+"""Decorators that make registrations of Flex ops from a function that computes the result; their arguments define the op.
 
 A `shaped` operator knows its outputs' shapes from its inputs' shapes and the values of some inputs; a `computed` one only when it has
 the results.
@@ -7,16 +7,17 @@ the results.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from oplet import Context, Node, Registration, charge, ensure
 from oplet.errors import PrepareError
 from oplet.kernels.arrays import Array, Shape, Thunk, copies
-from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.signature import Signature
+from oplet_flex_ops.attributes import Attributes, attributes_of
+from oplet_flex_ops.signature import Signature, Types
 
 __all__ = ["Bind", "Compute", "Settings", "Shapes", "Views", "computed", "filled", "reserve", "shaped", "viewed", "zeros"]
 
@@ -37,38 +38,29 @@ _SCRATCH = 4
 _ADDRESSABLE = 1 << 62
 
 
-class _Prepared(NamedTuple):
-    settings: Any
-    shapes_known: bool
-
-
 def shaped(
-    signature: Signature,
-    shapes: Shapes,
-    bind: Bind,
-    *,
-    settings: Settings | None = None,
-    reads: Sequence[str] = (),
-    pure: bool = True,
-) -> Registration:
-    """Build the registration of an op whose output shapes are known before it runs.
+    op: str, text: str, shapes: Shapes, settings: Settings | None = None, *, pure: bool = True, **types: Types
+) -> Callable[[Bind], Registration]:
+    """Return the decorator of a function that binds an op whose output shapes are known before it runs; it makes its registration.
+
+    The function takes the node and the settings, and returns the thunk that runs the node for the present shapes.
 
     Args:
-        signature: the types and ranks of its inputs and outputs.
+        op: the operator's name.
+        text: its inputs and outputs, of the form that `Signature` describes; "!" marks the inputs whose values `shapes` reads.
         shapes: returns the outputs' shapes; raises EnsureError for invalid inputs.
-        bind: returns the function that runs the node for the present shapes.
-        settings: parses the node's attributes once, for `shapes` and `bind`; None for an op whose only attributes are element
+        settings: parses the node's attributes once, for `shapes` and the function; None for an op whose only attributes are element
             types.
-        reads: names of the inputs whose values, not only shapes, `shapes` needs.
         pure: whether the outputs depend on the inputs only.
+        types: the allowed types of each type attribute.
     """
-    positions = [signature.position(name) for name in reads]
+    signature = Signature(text, types, op)
 
     def prepare(context: Context, node: Node) -> None:
-        attributes = Attributes(node)
+        attributes = attributes_of(node)
         signature.check(context, node, attributes)
         given = settings(attributes) if settings else None
-        known = all(node.inputs[position].is_constant for position in positions)
+        known = all(node.inputs[position].is_constant for position in signature.reads)
         if known:
             try:
                 _resize(context, node, shapes(node, given))
@@ -77,82 +69,88 @@ def shaped(
         if not known:
             for output in node.outputs:
                 context.set_dynamic(output)
-        node.prepared = _Prepared(given, known)
+        node.prepared = given, known
 
-    def bound(context: Context, node: Node) -> Thunk:
-        given, known = node.prepared
-        if known:
-            return bind(node, given)
+    def registration(bind: Bind) -> Registration:
+        def bound(context: Context, node: Node) -> Thunk:
+            given, known = node.prepared
+            if known:
+                return bind(node, given)
 
-        def run() -> None:
-            _resize(context, node, shapes(node, given))
-            bind(node, given)()
+            def run() -> None:
+                _resize(context, node, shapes(node, given))
+                bind(node, given)()
 
-        return run
+            return run
 
-    return Registration(prepare=prepare, bind=bound, pure=pure)
+        return Registration(prepare=prepare, bind=bound, pure=pure)
+
+    return registration
 
 
-def viewed(
-    signature: Signature, shapes: Shapes, views: Views, *, settings: Settings | None = None, reads: Sequence[str] = ()
-) -> Registration:
-    """Build the registration of an op that only moves values: its outputs are copies of the array views that `views` returns."""
+def viewed(op: str, text: str, shapes: Shapes, settings: Settings | None = None, **types: Any) -> Callable[[Views], Registration]:
+    """Return the decorator of an op that only moves values: its outputs are copies of the array views that the function returns."""
 
-    def bind(node: Node, given: Any) -> Thunk:
-        return copies(list(zip([output.data for output in node.outputs], views(node, given))))
+    def registration(views: Views) -> Registration:
+        def bind(node: Node, given: Any) -> Thunk:
+            return copies(list(zip([output.data for output in node.outputs], views(node, given))))
 
-    return shaped(signature, shapes, bind, settings=settings, reads=reads)
+        return shaped(op, text, shapes, settings, **types)(bind)
+
+    return registration
 
 
 def filled(
-    signature: Signature, shapes: Shapes, compute: Compute, *, settings: Settings | None = None, reads: Sequence[str] = ()
-) -> Registration:
-    """Build the registration of an op with known output shapes; `compute(settings, outputs, *inputs)` writes into the outputs.
+    op: str, text: str, shapes: Shapes, settings: Settings | None = None, **types: Any
+) -> Callable[[Compute], Registration]:
+    """Return the decorator of an op with known output shapes; its function writes into the outputs.
 
-    Args:
-        compute: gets the settings, the list of output arrays, and the inputs' arrays.
+    The function takes the settings, the list of output arrays, and the inputs' arrays.
     """
 
-    def bind(node: Node, given: Any) -> Thunk:
-        outputs, inputs = [output.data for output in node.outputs], [tensor.data for tensor in node.inputs]
+    def registration(compute: Compute) -> Registration:
+        def bind(node: Node, given: Any) -> Thunk:
+            return partial(compute, given, [output.data for output in node.outputs], *[tensor.data for tensor in node.inputs])
 
-        def run() -> None:
-            compute(given, outputs, *inputs)
+        return shaped(op, text, shapes, settings, **types)(bind)
 
-        return run
-
-    return shaped(signature, shapes, bind, settings=settings, reads=reads)
+    return registration
 
 
-def computed(signature: Signature, compute: Compute, *, settings: Settings | None = None, pure: bool = True) -> Registration:
-    """Build the registration of an op whose output shapes depend on its results.
+def computed(
+    op: str, text: str, settings: Settings | None = None, *, pure: bool = True, **types: Types
+) -> Callable[[Compute], Registration]:
+    """Return the decorator of an op whose output shapes depend on its results.
 
-    Args:
-        compute: gets the settings and the inputs' arrays, and returns an array, or a sequence of one for each output. What it
-            allocates beyond four times the inputs' bytes it must count against the memory limit itself, by `reserve`.
+    The function takes the settings and the inputs' arrays, and returns an array, or a sequence of one for each output. What it
+    allocates beyond four times the inputs' bytes it must count against the memory limit itself, by `reserve`.
     """
+    signature = Signature(text, types, op)
 
     def prepare(context: Context, node: Node) -> None:
-        attributes = Attributes(node)
+        attributes = attributes_of(node)
         signature.check(context, node, attributes)
         node.prepared = settings(attributes) if settings else None
         for output in node.outputs:
             context.set_dynamic(output)
 
-    def bind(context: Context, node: Node) -> Thunk:
-        given, inputs, outputs = node.prepared, [tensor.data for tensor in node.inputs], node.outputs
-        scratch, single = _SCRATCH * sum(tensor.nbytes for tensor in node.inputs), len(outputs) == 1
+    def registration(compute: Compute) -> Registration:
+        def bind(context: Context, node: Node) -> Thunk:
+            given, inputs, outputs = node.prepared, [tensor.data for tensor in node.inputs], node.outputs
+            scratch, single = _SCRATCH * sum(tensor.nbytes for tensor in node.inputs), len(outputs) == 1
 
-        def run() -> None:
-            charge(scratch)
-            results = compute(given, *inputs)
-            for output, result in zip(outputs, (results,) if single else results):
-                context.resize_tensor(output, result.shape)
-                output.data[...] = result
+            def run() -> None:
+                charge(scratch)
+                results = compute(given, *inputs)
+                for output, result in zip(outputs, (results,) if single else results):
+                    context.resize_tensor(output, result.shape)
+                    output.data[...] = result
 
-        return run
+            return run
 
-    return Registration(prepare=prepare, bind=bind, pure=pure)
+        return Registration(prepare=prepare, bind=bind, pure=pure)
+
+    return registration
 
 
 def reserve(shape: Sequence[int], itemsize: int = 8) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-from oplet import Context, Node, Tensor, TensorType, ensure
-from oplet_flex_ops.attributes import Attributes
+from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.operands import ensure_operands
+from oplet_flex_ops.attributes import Attributes, attributes_of
 
 __all__ = ["FLOATS", "INDICES", "NUMBERS", "REALS", "Signature", "Types"]
 
@@ -22,25 +24,29 @@ REALS: Final[Types] = (
 NUMBERS: Final[Types] = (*REALS, TensorType.COMPLEX64, TensorType.COMPLEX128)
 INDICES: Final[Types] = (TensorType.INT32, TensorType.INT64)
 
-_ARGUMENT = re.compile(r"(\w+): (?:(\w+)?(\*))?(\w+)(?:\[(\d)\])?")
+_ARGUMENT = re.compile(r"(?:(\w+): )?(?:(\w+)?(\*))?(\w+)(?:=(\w+))?(?:\[(\d)\])?(!?)")
 
 
 class _Argument(NamedTuple):
-    """One argument of an OpDef: name, type, rank, number of tensors.
+    """One argument of an OpDef.
 
     Attributes:
-        name: the argument's name in TensorFlow.
+        name: the argument's name in TensorFlow; "" if the signature has no names.
         number: the attribute with the number of its tensors; None for one tensor.
         is_list: whether its types are a list, which also says how many tensors it has.
         type: the name of a TensorType, or of the attribute that has the type.
+        default: the name of the attribute's TensorType where a node lacks it; None where it must not.
         rank: the number of dimensions that the tensors must have; None for any.
+        is_read: whether the outputs' shapes depend on its values.
     """
 
     name: str
     number: str | None
     is_list: bool
     type: str
+    default: str | None
     rank: int | None
+    is_read: bool
 
 
 class _Slot(NamedTuple):
@@ -54,30 +60,59 @@ class _Slot(NamedTuple):
 class Signature:
     """Inputs and outputs of an op as in its OpDef in tensorflow/core/ops.
 
-    The text lists arguments as `name: type`, inputs and outputs divided by `->`. A type is that of `TensorType` or an attribute
-    of the node; `N*T` stands for N tensors of type T (N is an attribute), `*T` for one per type in the list T; `[2]` after a type
-    is the required rank.
+    The text lists arguments as `name: type`, or by their types alone, inputs and outputs divided by `->`. A type is that of
+    `TensorType` or an attribute of the node; `N*T` stands for N tensors of type T (N is an attribute), `*T` for one per type in the
+    list T; `T=INT32` gives the type of an attribute that a node may lack; `[2]` after a type is the required rank, `!` at the end
+    says that the outputs' shapes depend on the argument's values.
 
     Args:
-        text: the arguments, such as "input: T, axis: Tidx[0] -> output: T".
-        types: the allowed types of each type attribute; an attribute that is not named may be any type. The first is the default
-            of outputs if the node lacks the attribute.
+        text: the arguments, such as "input: T, axis: Tidx[0]! -> output: T", or "T, Tidx! -> T".
+        types: the allowed types of each type attribute; an attribute that is not named may be any type. With names, the first is the
+            default of outputs if the node lacks the attribute.
+        op: the operator's name; "" in a signature without names.
 
     Attributes:
         op: the operator's name.
-        inputs: the names of the input arguments.
+        reads: the positions of the inputs on whose values the outputs' shapes depend; negative behind an argument of many tensors.
+        types: the allowed types of each type attribute.
     """
 
-    def __init__(self, op: str, text: str, **types: Types) -> None:
+    def __init__(self, text: str, types: Mapping[str, Types], op: str = "") -> None:
         self.op, self.types = op, types
         self._inputs, self._outputs = (_arguments(side) for side in text.split("->"))
-        self.inputs = [argument.name for argument in self._inputs]
+        self.reads: list[int] = []
+        first = 0
+        for number, argument in enumerate(self._inputs):
+            if argument.is_read:
+                self.reads.append(number - first)
+            if argument.number or argument.is_list:
+                first = len(self._inputs)
 
-    def position(self, name: str) -> int:
-        """Return the position of the single-tensor argument `name`; negative if it follows an argument of many tensors."""
-        number = self.inputs.index(name)
-        many = any(argument.number or argument.is_list for argument in self._inputs[:number])
-        return number - len(self.inputs) if many else number
+    def main_types(self) -> Types:
+        """Return the allowed types of the first input, or output if there is none."""
+        kind = (*self._inputs, *self._outputs)[0].type
+        return (TensorType[kind],) if kind in TensorType.__members__ else self.types[kind]
+
+    def ensure(self, node: Node) -> None:
+        """Check a node's tensors and type attributes against a signature without names.
+
+        Raises:
+            EnsureError: the number or types of the tensors do not fit, or an attribute is missing.
+        """
+        attributes, inputs = attributes_of(node), []
+        for argument in self._inputs:
+            most = len(node.inputs)
+            inputs += [argument] * (attributes.integer(argument.number, least=1, most=most) if argument.number else 1)
+        ensure_operands(node, len(inputs), len(self._outputs))
+        defaults = {each.type: TensorType[each.default] for each in (*self._inputs, *self._outputs) if each.default}
+        found = {name: attributes.type(name, *allowed, default=defaults.get(name)) for name, allowed in self.types.items()}
+        for tensor, (_, _, _, kind, *_) in zip([*node.inputs, *node.outputs], [*inputs, *self._outputs]):
+            if kind not in found:
+                ensure_type(tensor, TensorType[kind])
+            elif tensor.type is not found[kind]:
+                ensure(
+                    False, f"the attribute '{kind}' of {attributes.op} is {found[kind].name}, but {tensor} is {tensor.type.name}."
+                )
 
     def check(self, context: Context, node: Node, attributes: Attributes) -> None:
         """Check a node's tensors against the signature, and set its outputs' types from its attributes.
@@ -139,8 +174,9 @@ class Signature:
             yield _Slot(argument.name, argument.type, argument.rank)
 
 
+@lru_cache
 def _arguments(text: str) -> list[_Argument]:
     return [
-        _Argument(name, count or None, bool(star) and not count, type, int(rank) if rank else None)
-        for name, count, star, type, rank in _ARGUMENT.findall(text)
+        _Argument(name, count or None, bool(star) and not count, type, default or None, int(rank) if rank else None, bool(read))
+        for name, count, star, type, default, rank, read in _ARGUMENT.findall(text)
     ]

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Context, Node, Tensor, charge, checkpoint, ensure
+from oplet import Context, Node, Tensor, TensorType, charge, checkpoint, ensure, ensure_type
 from oplet.kernels.strings import StringMeter, make_strings
 
-__all__ = ["ensure_row_splits", "give", "give_all", "string_vector", "table_of"]
+__all__ = ["ensure_row_splits", "give", "give_all", "makes", "string_vector", "table_of"]
 
 Value = TypeVar("Value")
 
@@ -24,6 +24,14 @@ def string_vector(values: Sequence[bytes]) -> NDArray[Any]:
     array = np.empty(len(values), object)
     array[:] = values
     return array
+
+
+def makes(context: Context, node: Node, *types: TensorType | tuple[TensorType, ...]) -> None:
+    """Check the types of a node's outputs, each one or a choice, the last for all outputs behind, and make their shapes dynamic."""
+    for number, output in enumerate(node.outputs):
+        allowed = types[min(number, len(types) - 1)]
+        ensure_type(output, *(allowed if isinstance(allowed, tuple) else (allowed,)))
+        context.set_dynamic(output)
 
 
 def give(context: Context, tensor: Tensor, values: NDArray[Any] | Sequence[Any]) -> None:

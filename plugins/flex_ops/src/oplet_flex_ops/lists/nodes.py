@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Array, Thunk
+from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array
 from oplet.kernels.limits import paced
 from oplet.kernels.options import Shape
 from oplet_flex_ops.attributes import Attributes
@@ -21,21 +19,11 @@ __all__ = [
     "gives_list",
     "gives_tensor",
     "read_list",
-    "registration",
     "resize_to_element",
     "stack_into",
 ]
 
 _INTEGERS = (TensorType.INT32, TensorType.INT64)
-
-
-def registration(prepare: Callable[[Context, Node], None], run: Callable[[Context, Node], None]) -> Registration:
-    """Build the registration of a TensorList op whose function `run` computes the node at run time."""
-
-    def bind(context: Context, node: Node) -> Thunk:
-        return lambda: run(context, node)
-
-    return Registration(prepare=prepare, bind=bind)
 
 
 def gives_list(context: Context, output: Tensor) -> None:

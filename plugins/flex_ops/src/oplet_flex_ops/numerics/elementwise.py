@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,10 @@ from oplet import Node, Registration, TensorType, checkpoint
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.broadcasting import broadcast_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Formula, Shapes, Signature, operator
+from oplet_flex_ops.numerics.operator import Shapes, operator, writing
 from oplet_flex_ops.numerics.types import SHORT_FLOATS
 
-__all__ = ["IN_DOUBLE", "binary", "broadcast_pair", "in_parts", "same_shape", "special", "unary", "writing"]
+__all__ = ["IN_DOUBLE", "binary", "broadcast_pair", "in_parts", "same_shape", "special", "unary"]
 
 #: Special functions are computed in double precision and rounded.
 IN_DOUBLE = dict.fromkeys((*SHORT_FLOATS, TensorType.FLOAT32), TensorType.FLOAT64)
@@ -33,16 +32,8 @@ def broadcast_pair(node: Node, attributes: Attributes) -> Sequence[Shape]:
     return [broadcast_shape(*node.inputs)]
 
 
-def writing(function: Callable[..., Any]) -> Formula:
-    """Return the formula of an op with one output: `function(*inputs, output)` writes into `output`."""
-    return lambda attributes, inputs, outputs: partial(function, *inputs, outputs[0])
-
-
 def unary(
-    function: Callable[[Array, Array], Any],
-    *types: TensorType,
-    result: TensorType | str = "T",
-    widened: Mapping[Any, Any] | None = None,
+    function: Callable[[Array, Array], Any], *types: TensorType, result: str = "T", widened: Mapping[Any, Any] | None = None
 ) -> Registration:
     """Build the registration of a unary op; `function(operand, result)` writes into `result`.
 
@@ -52,23 +43,21 @@ def unary(
         result: the output's type, or the name of the type attribute that holds it; "T" for the operand's type.
         widened: maps types to the type that they are computed in; None for float16 and bfloat16 in float32.
     """
-    return operator(Signature(["T"], [result], {"T": types}), same_shape, writing(function), widened=widened)
+    return operator(f"T -> {result}", same_shape, widened=widened, T=types)(writing(function))
 
 
 def binary(
     function: Callable[[Array, Array, Array], Any],
     *types: TensorType,
-    result: TensorType | str = "T",
+    signature: str = "T, T -> T",
     widened: Mapping[Any, Any] | None = None,
-    defaults: Mapping[str, TensorType] = {},
     shapes: Shapes = broadcast_pair,
 ) -> Registration:
     """Build the registration of a broadcasting binary op; `function(left, right, result)` writes into `result`.
 
-    The other arguments are those of `unary`; `defaults` has the types of type attributes that a node may leave out, `shapes` returns the
-    output's shape.
+    The other arguments are those of `unary`; `signature` has the types of operands and result, `shapes` returns the output's shape.
     """
-    return operator(Signature(["T", "T"], [result], {"T": types}, defaults), shapes, writing(function), widened=widened)
+    return operator(signature, shapes, widened=widened, T=types)(writing(function))
 
 
 def special(function: Callable[..., Array], *types: TensorType, operands: int = 1) -> Registration:

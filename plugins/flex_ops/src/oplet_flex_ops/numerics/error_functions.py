@@ -185,10 +185,7 @@ def _fresnel_tables() -> tuple[Array, Array]:
         result: Array = math.sqrt(2) / np.pi * total
         return result
 
-    return (
-        chebinterpolate(lambda t: integral((t + 1) / 2, 0), 40),
-        chebinterpolate(lambda t: integral((t + 1) / 2, 2), 40),
-    )
+    return (chebinterpolate(lambda t: integral((t + 1) / 2, 0), 40), chebinterpolate(lambda t: integral((t + 1) / 2, 2), 40))
 
 
 def _fresnel(x: Array) -> tuple[Array, Array]:

@@ -16,7 +16,16 @@ from oplet.kernels.windows import Axis, window_axis
 from oplet.schema.enums import Padding
 from oplet_flex_ops.attributes import Attributes
 
-__all__ = ["Plane", "convolution", "depthwise", "ensure_planes", "filter_gradient", "input_gradient", "plane_of"]
+__all__ = [
+    "Plane",
+    "convolution",
+    "depthwise",
+    "ensure_planes",
+    "filter_gradient",
+    "input_gradient",
+    "plane_of",
+    "plane_of_filters",
+]
 
 _PADDINGS = {"SAME": Padding.SAME, "VALID": Padding.VALID, "EXPLICIT": Padding.VALID}
 
@@ -109,9 +118,10 @@ def plane_of(
     return Plane(*axes)
 
 
-def dilations_of(attributes: Attributes) -> list[int]:
-    """Return the dilations attribute of a convolution."""
-    return attributes.integers("dilations", default=[1, 1, 1, 1])
+def plane_of_filters(attributes: Attributes, source: Shape, filters: Shape) -> Plane:
+    """Return the windows of a convolution with such filters, by its attributes `strides` and `dilations` too."""
+    dilations = attributes.integers("dilations", default=[1, 1, 1, 1])
+    return plane_of(attributes, source, filters[:2], attributes.integers("strides"), dilations)
 
 
 class _Rows:
@@ -181,10 +191,11 @@ def input_gradient(plane: Plane, filters: Array, gradient: Array, output: Array)
             flat = given.reshape(-1, given.shape[-1])
             if groups == 1:
                 np.matmul(flat, matrix.T, out=whole)
-            for group in range(groups if groups > 1 else 0):
-                part = slice(group * results, (group + 1) * results)
-                windows = flat[:, part] @ matrix[:, part].T
-                rows.windows[..., group * size : (group + 1) * size] = windows.reshape(*rows.windows.shape[:-1], size)
+            else:
+                for group in range(groups):
+                    part = slice(group * results, (group + 1) * results)
+                    windows = flat[:, part] @ matrix[:, part].T
+                    rows.windows[..., group * size : (group + 1) * size] = windows.reshape(*rows.windows.shape[:-1], size)
             rows.add_back(picture)
 
     return run

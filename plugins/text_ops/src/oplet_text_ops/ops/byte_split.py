@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, ensure
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
 from oplet.kernels.strings import make_strings
-from oplet_text_ops.nodes import ensure_row_splits, give, give_all
+from oplet_text_ops.nodes import ensure_row_splits, give, give_all, makes
 
 #: Bytes of scratch for each part, besides itself.
 _PART = 200
@@ -27,9 +27,7 @@ def prepare_parts(context: Context, node: Node) -> None:
     ensure_operands(node, 4, 2)
     for tensor, type in zip(node.inputs, (TensorType.STRING, TensorType.INT32, TensorType.INT32, TensorType.INT64)):
         ensure_vector(tensor, type)
-    for output, type in zip(node.outputs, (TensorType.STRING, TensorType.INT64)):
-        ensure_type(output, type)
-        context.set_dynamic(output)
+    makes(context, node, TensorType.STRING, TensorType.INT64)
 
 
 def bind_parts(context: Context, node: Node) -> Thunk:
@@ -68,9 +66,7 @@ PARTS = Registration(prepare=prepare_parts, bind=bind_parts, pure=True, types=(T
 def prepare_bytes(context: Context, node: Node) -> None:
     ensure_operands(node, 1, 4)
     ensure_vector(node.inputs[0], TensorType.STRING)
-    for output, type in zip(node.outputs, (TensorType.UINT8, TensorType.INT64, TensorType.INT32, TensorType.INT32)):
-        ensure_type(output, type)
-        context.set_dynamic(output)
+    makes(context, node, TensorType.UINT8, TensorType.INT64, TensorType.INT32)
 
 
 def bind_bytes(context: Context, node: Node) -> Thunk:

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure_type
+from oplet import Context, Node, Registration, TensorType
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
 from oplet.kernels.options import flag
 from oplet.kernels.strings import StringMeter
 from oplet_text_ops.attributes import options_of
 from oplet_text_ops.models.bert_normalizer import BertNormalizer
-from oplet_text_ops.nodes import give, parts, table_of
+from oplet_text_ops.nodes import give, makes, parts, table_of
 
 #: Bytes of scratch per byte of text.
 _SCRATCH = 128
@@ -33,9 +33,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_vector(model, TensorType.UINT8)
     options = options_of(node)
     node.prepared = "get_offsets" in options and flag(options, "get_offsets")
-    for output, type in zip(node.outputs, (TensorType.STRING, TensorType.INT64, TensorType.INT64)):
-        ensure_type(output, type)
-        context.set_dynamic(output)
+    makes(context, node, TensorType.STRING, TensorType.INT64)
 
 
 def bind(context: Context, node: Node) -> Thunk:

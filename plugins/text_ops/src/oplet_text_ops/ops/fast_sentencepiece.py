@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.operands import ensure_operands
-from oplet_text_ops.nodes import ensure_row_splits, give, table_of
+from oplet_text_ops.nodes import ensure_row_splits, give, makes, table_of
 from oplet_text_ops.sentencepiece.decoder import Decoder
 from oplet_text_ops.sentencepiece.encoder import Encoder
 
@@ -28,12 +28,9 @@ def prepare_tokenize(context: Context, node: Node) -> None:
         ensure_type(flag, TensorType.BOOL)
     for tensor in (nbest, *flags):
         ensure(tensor.size == 1, f"{tensor} must have one value.")
-    ensure_type(node.outputs[0], TensorType.INT32)
-    ensure_type(node.outputs[1], TensorType.INT32, TensorType.INT64)
+    makes(context, node, TensorType.INT32, (TensorType.INT32, TensorType.INT64))
     if model.is_constant:
         table_of(node, model, "encoder", Encoder)
-    for output in node.outputs:
-        context.set_dynamic(output)
 
 
 def run_tokenize(context: Context, node: Node) -> None:
@@ -56,10 +53,9 @@ def prepare_detokenize(context: Context, node: Node) -> None:
     ensure_type(model, TensorType.UINT8)
     ensure_type(codes, TensorType.INT32)
     ensure_type(splits, TensorType.INT32, TensorType.INT64)
-    ensure_type(node.outputs[0], TensorType.STRING)
+    makes(context, node, TensorType.STRING)
     if model.is_constant:
         table_of(node, model, "decoder", Decoder)
-    context.set_dynamic(node.outputs[0])
 
 
 def run_detokenize(context: Context, node: Node) -> None:

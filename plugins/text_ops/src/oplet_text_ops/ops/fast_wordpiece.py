@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure_type
+from oplet import Context, Node, Registration, TensorType
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
 from oplet.kernels.strings import StringMeter
@@ -24,7 +24,7 @@ from oplet_text_ops.models.longest_match import cut_all
 from oplet_text_ops.models.pieces import Columns, Detokenizer, WordCache, joined_columns
 from oplet_text_ops.models.wordpiece import WordpieceModel
 from oplet_text_ops.models.words import WhiteSpace
-from oplet_text_ops.nodes import ensure_row_splits, give, give_all, parts, table_of
+from oplet_text_ops.nodes import ensure_row_splits, give, give_all, makes, parts, table_of
 from oplet_text_ops.texts.code_points import white_space_bits
 from oplet_text_ops.texts.utf8 import Joined
 
@@ -60,11 +60,7 @@ def prepare_tokenize(context: Context, node: Node) -> None:
     texts, vocabulary = node.inputs
     ensure_vector(texts, TensorType.STRING)
     ensure_vector(vocabulary, TensorType.UINT8)
-    ensure_type(node.outputs[0], TensorType.STRING)
-    for output in node.outputs[1:]:
-        ensure_type(output, TensorType.INT64)
-    for output in node.outputs:
-        context.set_dynamic(output)
+    makes(context, node, TensorType.STRING, TensorType.INT64)
 
 
 def bind_tokenize(context: Context, node: Node) -> Thunk:
@@ -89,8 +85,7 @@ def prepare_detokenize(context: Context, node: Node) -> None:
     ensure_operands(node, 3, 1)
     for tensor, type in zip(node.inputs, (TensorType.INT32, TensorType.INT64, TensorType.UINT8)):
         ensure_vector(tensor, type)
-    ensure_type(node.outputs[0], TensorType.STRING)
-    context.set_dynamic(node.outputs[0])
+    makes(context, node, TensorType.STRING)
 
 
 def bind_detokenize(context: Context, node: Node) -> Thunk:

@@ -16,7 +16,7 @@ from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
 from oplet.kernels.options import integer
 from oplet.kernels.strings import StringMeter
 from oplet_text_ops.attributes import options_of
-from oplet_text_ops.nodes import ensure_row_splits, give, string_vector
+from oplet_text_ops.nodes import ensure_row_splits, give, makes, string_vector
 
 #: Bytes of a reference.
 _REFERENCE = 8
@@ -36,13 +36,11 @@ def prepare(context: Context, node: Node) -> None:
     )
     values, *splits = node.inputs
     ensure_type(values, TensorType.STRING)
-    ensure_type(node.outputs[0], TensorType.STRING)
-    for each in (*splits, *node.outputs[1:]):
+    for each in splits:
         ensure_type(each, TensorType.INT64)
+    makes(context, node, TensorType.STRING, TensorType.INT64)
     ensure(values.ndim == 1 if splits else values.ndim >= 1, lambda: f"{values} must have rows of strings along axis {axis}.")
     node.prepared = width, separator.encode()
-    for output in node.outputs:
-        context.set_dynamic(output)
 
 
 def invoke(context: Context, node: Node) -> None:

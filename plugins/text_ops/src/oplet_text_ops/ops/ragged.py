@@ -227,10 +227,7 @@ def run_dense(context: Context, node: Node) -> None:
     needs = [*map(_rows_of, kinds[1:], partitions[1:]), (values.shape[0], True)]
     for kind, tensor, (count, exactly) in zip(kinds, partitions, needs):
         part, parted = _by_splits(tensor, rows, count) if kind == "ROW_SPLITS" else _by_rows(tensor, rows)
-        ensure(
-            parted == count if exactly else parted >= count,
-            f"{tensor} parts {parted} values, and there are {count}.",
-        )
+        ensure(parted == count if exactly else parted >= count, f"{tensor} parts {parted} values, and there are {count}.")
         parts.append(part)
         rows = parted
     sizes = _output_sizes(shape, len(parts), [size, *(part.longest for part in parts)], values.shape[1:])

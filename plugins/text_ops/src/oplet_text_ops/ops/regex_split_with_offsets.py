@@ -19,7 +19,7 @@ from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, e
 from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet.kernels.strings import StringMeter, compile_pattern, foresee_match
-from oplet_text_ops.nodes import give_all
+from oplet_text_ops.nodes import give_all, makes
 
 #: A compiled pattern of google-re2, whose module has no types.
 Pattern = Any
@@ -78,11 +78,7 @@ def prepare(context: Context, node: Node) -> None:
         ensure_type(tensor, TensorType.STRING)
     for tensor in node.inputs[1:]:
         ensure(tensor.size == 1, lambda tensor=tensor: f"{tensor} must hold one pattern.")  # type: ignore[misc] # bound in the loop
-    ensure_type(node.outputs[0], TensorType.STRING)
-    for output in node.outputs[1:]:
-        ensure_type(output, TensorType.INT64)
-    for output in node.outputs:
-        context.set_dynamic(output)
+    makes(context, node, TensorType.STRING, TensorType.INT64)
 
 
 def bind(context: Context, node: Node) -> Thunk:

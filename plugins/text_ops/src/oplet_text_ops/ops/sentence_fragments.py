@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from oplet import Context, Node, Registration, TensorType, checkpoint, ensure, ensure_type
 from oplet.kernels.operands import ensure_operands
-from oplet_text_ops.nodes import give
+from oplet_text_ops.nodes import give, makes
 from oplet_text_ops.sentences.fragments import Fragment, fragments
 
 
@@ -19,9 +19,7 @@ def prepare(context: Context, node: Node) -> None:
     ensure_operands(node, 1, 5)
     ensure_type(node.inputs[0], TensorType.STRING)
     ensure(node.inputs[0].ndim == 1, lambda: f"{node.inputs[0]} must be a vector.")
-    for output in node.outputs:
-        ensure_type(output, TensorType.INT64)
-        context.set_dynamic(output)
+    makes(context, node, TensorType.INT64)
 
 
 def invoke(context: Context, node: Node) -> None:

@@ -25,7 +25,7 @@ from oplet.kernels.operands import ensure_operands
 from oplet.kernels.strings import STRING, StringMeter
 from oplet_text_ops.attributes import options_of
 from oplet_text_ops.classic.processor import Ends, Piece, Processor
-from oplet_text_ops.nodes import ensure_row_splits, give
+from oplet_text_ops.nodes import ensure_row_splits, give, makes
 
 #: Bytes of a piece with its number.
 _PAIR = 96
@@ -114,12 +114,7 @@ def cut_all(node: Node) -> list[list[Piece]]:
 def prepare_tokenize(context: Context, node: Node) -> None:
     ensure_operands(node, 7, 4 if node.op_name.endswith("WithOffsetsOp") else 2)
     prepare_cutting(node)
-    ensure_type(node.outputs[0], TensorType.INT32, TensorType.STRING)
-    ensure_type(node.outputs[1], TensorType.INT32, TensorType.INT64)
-    for output in node.outputs[2:]:
-        ensure_type(output, TensorType.INT64)
-    for output in node.outputs:
-        context.set_dynamic(output)
+    makes(context, node, (TensorType.INT32, TensorType.STRING), (TensorType.INT32, TensorType.INT64), TensorType.INT64)
 
 
 def run_tokenize(context: Context, node: Node) -> None:
@@ -148,9 +143,8 @@ def prepare_detokenize(context: Context, node: Node) -> None:
     ensure_type(model, TensorType.RESOURCE)
     ensure_type(pieces, TensorType.INT32, TensorType.STRING)
     ensure_type(splits, TensorType.INT32, TensorType.INT64)
-    ensure_type(node.outputs[0], TensorType.STRING)
+    makes(context, node, TensorType.STRING)
     check_flags(flags)
-    context.set_dynamic(node.outputs[0])
 
 
 def run_detokenize(context: Context, node: Node) -> None:

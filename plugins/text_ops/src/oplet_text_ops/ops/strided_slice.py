@@ -70,10 +70,7 @@ def _indices(masks: list[int], bounds: list[Tensor], source: Tensor) -> tuple[In
             size = source.shape[dimension]
             ensure(step != 0, f"the step in dimension {dimension} is 0.")
             if shrink_mask & bit:
-                ensure(
-                    -size <= begin < size,
-                    f"{source} has no index {begin} in dimension {dimension}.",
-                )
+                ensure(-size <= begin < size, f"{source} has no index {begin} in dimension {dimension}.")
                 made.append(begin)
             else:
                 made.append(slice(None if begin_mask & bit else begin, None if end_mask & bit else end, step))

@@ -20,7 +20,7 @@ from oplet.kernels.arrays import Thunk
 from oplet.kernels.operands import ensure_operands, ensure_vector
 from oplet.kernels.strings import STRING, StringMeter
 from oplet_text_ops.attributes import options_of
-from oplet_text_ops.nodes import ensure_row_splits, give, give_all, parts, string_vector
+from oplet_text_ops.nodes import ensure_row_splits, give, give_all, makes, parts, string_vector
 from oplet_text_ops.texts.code_points import scripts_of
 from oplet_text_ops.texts.encodings import Decoded, Errors, decoder, encoder, read_errors
 
@@ -33,12 +33,8 @@ _POINT = 40
 def prepare_decode(context: Context, node: Node) -> None:
     ensure_operands(node, 1, 3 if node.op_name.endswith("WithOffsets") else 2)
     ensure_type(node.inputs[0], TensorType.STRING)
-    ensure_type(node.outputs[0], TensorType.INT64, TensorType.INT32)
-    for output, type in zip(node.outputs[1:], (TensorType.INT32, TensorType.INT64)):
-        ensure_type(output, type)
+    makes(context, node, (TensorType.INT64, TensorType.INT32), TensorType.INT32, TensorType.INT64)
     node.prepared = decoder(options_of(node).get("input_encoding")), read_errors(node, controls=True)
-    for output in node.outputs:
-        context.set_dynamic(output)
 
 
 def bind_decode(context: Context, node: Node) -> Thunk:
@@ -79,9 +75,8 @@ def prepare_encode(context: Context, node: Node) -> None:
     points, splits = node.inputs
     ensure_vector(points, TensorType.INT32)
     ensure_type(splits, TensorType.INT64, TensorType.INT32)
-    ensure_type(node.outputs[0], TensorType.STRING)
+    makes(context, node, TensorType.STRING)
     node.prepared = encoder(options_of(node).get("output_encoding")), read_errors(node, controls=False)
-    context.set_dynamic(node.outputs[0])
 
 
 def bind_encode(context: Context, node: Node) -> Thunk:

@@ -39,7 +39,7 @@ from oplet.kernels.options import flag
 from oplet.kernels.strings import StringMeter
 from oplet_text_ops.attributes import options_of
 from oplet_text_ops.models.words import WhiteSpace
-from oplet_text_ops.nodes import ensure_row_splits, give, give_all, parts, string_vector, table_of
+from oplet_text_ops.nodes import ensure_row_splits, give, give_all, makes, parts, string_vector, table_of
 from oplet_text_ops.texts.code_points import WHITE_SPACES, word_scripts_of
 from oplet_text_ops.texts.utf8 import Joined
 
@@ -58,17 +58,13 @@ def prepare_words(context: Context, node: Node) -> None:
         len(node.inputs) == 1 and None not in node.inputs and len(node.outputs) >= 1,
         f"it has {len(node.inputs)} inputs and {len(node.outputs)} outputs; it takes texts and gives words.",
     )
-    texts, words, *splits = *node.inputs, *node.outputs
+    texts, _, *splits = *node.inputs, *node.outputs
     ensure_type(texts, TensorType.STRING)
-    ensure_type(words, TensorType.STRING)
     ensure(
         not splits or len(splits) == texts.ndim,
         lambda: f"there are {len(splits)} outputs of row splits; there must be none, or one for each dimension of {texts}.",
     )
-    for output in splits:
-        ensure_type(output, TensorType.INT64)
-    for output in node.outputs:
-        context.set_dynamic(output)
+    makes(context, node, TensorType.STRING, TensorType.INT64)
 
 
 def bind_words(context: Context, node: Node) -> Thunk:
@@ -117,9 +113,7 @@ def prepare_offsets(context: Context, node: Node) -> None:
     ensure_vector(texts, TensorType.STRING)
     ensure_type(config, TensorType.STRING)
     ensure(config.size == 1, lambda: f"{config} must hold one string, the bits of the white space.")
-    for output, type in zip(node.outputs, (TensorType.STRING, TensorType.INT64, TensorType.INT32, TensorType.INT32)):
-        ensure_type(output, type)
-        context.set_dynamic(output)
+    makes(context, node, TensorType.STRING, TensorType.INT64, TensorType.INT32)
 
 
 def bind_offsets(context: Context, node: Node) -> Thunk:
@@ -151,13 +145,7 @@ def prepare_points(context: Context, node: Node) -> None:
     points, splits = node.inputs
     ensure_vector(points, TensorType.INT32)
     ensure_type(splits, TensorType.INT32, TensorType.INT64)
-    ensure_type(node.outputs[0], TensorType.INT32)
-    for output in node.outputs[2:4]:
-        ensure_type(output, TensorType.INT64)
-    for output in (node.outputs[1], node.outputs[4]):
-        ensure_type(output, splits.type)
-    for output in node.outputs:
-        context.set_dynamic(output)
+    makes(context, node, TensorType.INT32, splits.type, TensorType.INT64, TensorType.INT64, splits.type)
     options = options_of(node)
     by_script = node.op_name.endswith("UnicodeScriptTokenizeWithOffsets")
     node.prepared = by_script, by_script and "keep_whitespace" in options and flag(options, "keep_whitespace")

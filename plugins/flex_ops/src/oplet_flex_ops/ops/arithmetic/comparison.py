@@ -13,8 +13,8 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.broadcasting import broadcast_shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.elementwise import binary, broadcast_pair, writing
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.elementwise import binary, broadcast_pair
+from oplet_flex_ops.numerics.operator import Step, operator, writing
 from oplet_flex_ops.numerics.types import EVERY, REAL, WIDE_FLOATS
 
 _BOOL = TensorType.BOOL
@@ -44,7 +44,7 @@ def _equality(function: np.ufunc, when_apart: bool) -> Registration:
             return lambda: out.fill(when_apart)
         return lambda: function(x, y, out)
 
-    return operator(Signature(["T", "T"], [_BOOL], {"T": (*EVERY, TensorType.STRING)}), shapes, formula)
+    return operator("T, T -> BOOL", shapes, T=(*EVERY, TensorType.STRING))(formula)
 
 
 def _broadcasts(x: Array, y: Array) -> bool:
@@ -52,26 +52,24 @@ def _broadcasts(x: Array, y: Array) -> bool:
 
 
 def _logic(function: np.ufunc) -> Registration:
-    return operator(Signature([_BOOL, _BOOL], [_BOOL]), broadcast_pair, writing(function))
+    return operator("BOOL, BOOL -> BOOL", broadcast_pair)(writing(function))
 
 
-def _approximate() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_same_shape(*node.inputs)
-        return [node.inputs[0].shape]
+def _approximate_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    ensure_same_shape(*node.inputs)
+    return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        tolerance = np.array(attributes.number("tolerance", default=float(np.float32(1e-5))), inputs[0].dtype)
-        return lambda: np.less(np.abs(inputs[0] - inputs[1]), tolerance, outputs[0])
 
-    return operator(Signature(["T", "T"], [_BOOL], {"T": WIDE_FLOATS}), shapes, formula)
+@operator("T, T -> BOOL", _approximate_shapes, T=WIDE_FLOATS)
+def APPROXIMATEEQUAL(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    tolerance = np.array(attributes.number("tolerance", default=float(np.float32(1e-5))), inputs[0].dtype)
+    return lambda: np.less(np.abs(inputs[0] - inputs[1]), tolerance, outputs[0])
 
 
 def _order(function: Callable[[Array, Array, Array], Any]) -> Registration:
-    return binary(function, *REAL, result=_BOOL)
+    return binary(function, *REAL, signature="T, T -> BOOL")
 
 
-APPROXIMATEEQUAL = _approximate()
 EQUAL = _equality(np.equal, False)
 GREATER = _order(np.greater)
 GREATEREQUAL = _order(np.greater_equal)

@@ -5,7 +5,7 @@ In training the variance for later inference has Bessel's correction, the one th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
@@ -13,10 +13,10 @@ import numpy as np
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Formula, Shapes, Step, operator
 from oplet_flex_ops.numerics.types import SHORT_FLOATS
 
-__all__ = ["batch_norm_signature", "channel_axis", "ensure_statistics"]
+__all__ = ["batch_norm", "channel_axis", "ensure_statistics"]
 
 _FORMATS = ("NHWC", "NCHW", "NDHWC", "NCDHW")
 
@@ -39,13 +39,11 @@ def ensure_statistics(node: Node, attributes: Attributes, *, first: int, source:
     return channels
 
 
-def batch_norm_signature(inputs: Sequence[str | TensorType], outputs: Sequence[str], version: int) -> Signature:
-    """Return the signature of FusedBatchNorm: version 1 has one type, the others may have half inputs with float32 statistics."""
+def batch_norm(text: str, shapes: Shapes, version: int) -> Callable[[Formula], Registration]:
+    """Return the decorator of a FusedBatchNorm: version 1 has one type, the others may have half inputs with float32 statistics."""
     if version == 1:
-        return Signature(
-            ["T" if kind == "U" else kind for kind in inputs], ["T"] * len(outputs), {"T": (TensorType.FLOAT32,)}
-        )  # fmt: skip
-    return Signature(inputs, outputs, {"T": (TensorType.FLOAT32, *SHORT_FLOATS), "U": (TensorType.FLOAT32,)})
+        return operator(text.replace("U", "T"), shapes, T=(TensorType.FLOAT32,))
+    return operator(text, shapes, T=(TensorType.FLOAT32, *SHORT_FLOATS), U=(TensorType.FLOAT32,))
 
 
 def _registration(version: int) -> Registration:
@@ -89,8 +87,7 @@ def _registration(version: int) -> Registration:
 
         return run
 
-    made = ["T", *["U"] * (5 if version == 3 else 4)]
-    return operator(batch_norm_signature(["T", "U", "U", "U", "U"], made, version), shapes, formula)
+    return batch_norm(f"T, U, U, U, U -> T, U, U, U, U{', U' * (version == 3)}", shapes, version)(formula)
 
 
 FUSEDBATCHNORM = _registration(1)

@@ -10,6 +10,7 @@ Halves are added up in single precision.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,23 +18,15 @@ from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.dense import multiply
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
-from oplet_flex_ops.numerics.planes import (
-    Plane,
-    convolution,
-    depthwise,
-    dilations_of,
-    ensure_filters,
-    ensure_planes,
-    plane_of,
-)
+from oplet_flex_ops.numerics.operator import Step, operator
+from oplet_flex_ops.numerics.planes import convolution, depthwise, ensure_filters, ensure_planes, plane_of_filters
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, NUMBERS
 
 _TYPES = (*FLOATS, *COMPLEX, *INDEX)
 _MORE = (*_TYPES, TensorType.INT16)
 #: Of BatchMatMulV3, which has no kernel for float16.
 _FACTORS = (TensorType.FLOAT32, TensorType.FLOAT64, TensorType.BFLOAT16, *COMPLEX, TensorType.INT16, *INDEX)
-_OCTETS = (TensorType.INT8, TensorType.UINT8)
+_OCTETS = (*_FACTORS, TensorType.INT8, TensorType.UINT8)
 
 
 def _product(left: Shape, right: Shape, flips: tuple[bool, bool], node: Node) -> Shape:
@@ -70,10 +63,10 @@ def _matmul() -> Registration:
         x, y = (array.T if flip else array for array, flip in zip(inputs, flips(attributes)))
         return _thunk(x, y, outputs[0])
 
-    return operator(Signature(["T", "T"], ["T"], {"T": _TYPES}), shapes, formula)
+    return operator("T, T -> T", shapes, T=_TYPES)(formula)
 
 
-def _batch_matmul(signature: Signature, broadcasts: bool) -> Registration:
+def _batch_matmul(text: str, broadcasts: bool, **types: Any) -> Registration:
     def flips(attributes: Attributes) -> tuple[bool, bool]:
         return attributes.flag("adj_x", default=False), attributes.flag("adj_y", default=False)
 
@@ -98,7 +91,7 @@ def _batch_matmul(signature: Signature, broadcasts: bool) -> Registration:
 
         return run
 
-    return operator(signature, shapes, formula)
+    return operator(text, shapes, **types)(formula)
 
 
 def _bias_add(*, data_format: bool) -> Registration:
@@ -120,41 +113,34 @@ def _bias_add(*, data_format: bool) -> Registration:
             bias = bias.reshape(-1, *[1] * (value.ndim - 2))
         return lambda: np.add(value, bias, outputs[0])
 
-    return operator(Signature(["T", "T"], ["T"], {"T": NUMBERS}), shapes, formula)
+    return operator("T, T -> T", shapes, T=NUMBERS)(formula)
 
 
-_THREE = Signature(
-    ["Ta", "Tb"], ["Tout"], {"Ta": (*_FACTORS, *_OCTETS), "Tb": (*_FACTORS, *_OCTETS), "Tout": _FACTORS}
-)  # fmt: skip
-
-BATCHMATMUL = _batch_matmul(Signature(["T", "T"], ["T"], {"T": _TYPES}), False)
-BATCHMATMULV2 = _batch_matmul(Signature(["T", "T"], ["T"], {"T": _MORE}), True)
-BATCHMATMULV3 = _batch_matmul(_THREE, True)
+BATCHMATMUL = _batch_matmul("T, T -> T", False, T=_TYPES)
+BATCHMATMULV2 = _batch_matmul("T, T -> T", True, T=_MORE)
+BATCHMATMULV3 = _batch_matmul("Ta, Tb -> Tout", True, Ta=_OCTETS, Tb=_OCTETS, Tout=_FACTORS)
 BIASADD = _bias_add(data_format=True)
 BIASADDV1 = _bias_add(data_format=False)
 MATMUL = _matmul()
 
 
 def _registration(*, separate: bool) -> Registration:
-    def plane(attributes: Attributes, source: Shape, filters: Shape) -> Plane:
-        return plane_of(attributes, source, filters[:2], attributes.integers("strides"), dilations_of(attributes))
-
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         ensure_planes(*node.inputs)
         source, filters = (tensor.shape for tensor in node.inputs)
         ensure_filters(node, source, filters, separate=separate)
         results = filters[2] * filters[3] if separate else filters[3]
-        return [(source[0], *plane(attributes, source, filters).out, results)]
+        return [(source[0], *plane_of_filters(attributes, source, filters).out, results)]
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         (source, filters), [output] = inputs, outputs
-        windows = plane(attributes, source.shape, filters.shape)
+        windows = plane_of_filters(attributes, source.shape, filters.shape)
         if separate:
             return depthwise(windows, source, filters, output, "output")
         return convolution(windows, source, filters, output)
 
     types = FLOATS if separate else (*FLOATS, TensorType.INT32)
-    return operator(Signature(["T", "T"], ["T"], {"T": types}), shapes, formula)
+    return operator("T, T -> T", shapes, T=types)(formula)
 
 
 CONV2D = _registration(separate=False)

@@ -18,11 +18,13 @@ from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints, resolve_axis
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator, writing
 from oplet_flex_ops.numerics.types import FLOATS, INDEX, NUMBERS, REAL
+from oplet_flex_ops.signature import Types
 
 #: Writes the reduction over some axes, which the target keeps with size 1.
 _Reduce = Callable[[Array, "tuple[int, ...]", Array], Any]
+_TRUTH = "BOOL, Tidx=INT32! -> BOOL"
 
 
 def _axes(values: Sequence[int], rank: int) -> tuple[int, ...]:
@@ -31,13 +33,7 @@ def _axes(values: Sequence[int], rank: int) -> tuple[int, ...]:
     return axes
 
 
-def _reduction(reduce: _Reduce, types: Sequence[TensorType] | TensorType) -> Registration:
-    signature = (
-        Signature([types, "Tidx"], [types], {"Tidx": INDEX}, {"Tidx": TensorType.INT32})
-        if isinstance(types, TensorType)
-        else Signature(["T", "Tidx"], ["T"], {"T": types, "Tidx": INDEX}, {"Tidx": TensorType.INT32})
-    )
-
+def _reduction(reduce: _Reduce, text: str = "T, Tidx=INT32! -> T", **types: Any) -> Registration:
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         source = node.inputs[0]
         axes = _axes(read_ints(node.inputs[1]), source.ndim)
@@ -50,7 +46,7 @@ def _reduction(reduce: _Reduce, types: Sequence[TensorType] | TensorType) -> Reg
         kept = tuple(1 if i in axes else size for i, size in enumerate(source.shape))
         return partial(reduce, source, axes, output.reshape(kept))
 
-    return operator(signature, shapes, formula, values=[1])
+    return operator(text, shapes, **types, Tidx=INDEX)(formula)
 
 
 def _sum(source: Array, axes: tuple[int, ...], target: Array) -> None:
@@ -103,21 +99,15 @@ def _any(source: Array, axes: tuple[int, ...], target: Array) -> None:
     np.logical_or.reduce(source, axes, out=target, keepdims=True)
 
 
-def _l2_loss() -> Registration:
-    """Build L2Loss: half the sum of squares, a scalar."""
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        values, [output] = inputs[0].reshape(-1), outputs
-
-        def run() -> None:
-            output[...] = np.dot(values, values) / 2
-
-        return run
-
-    return operator(Signature(["T"], ["T"], {"T": FLOATS}), lambda node, attributes: [()], formula)
+@operator("T -> T", lambda node, attributes: [()], T=FLOATS)
+@writing
+def L2LOSS(source: Array, output: Array) -> None:
+    """Compute half the sum of squares, a scalar."""
+    values = source.reshape(-1)
+    output[...] = np.dot(values, values) / 2
 
 
-def _position(function: Callable[..., Any], results: Sequence[TensorType]) -> Registration:
+def _position(function: Callable[..., Any], results: Types) -> Registration:
     """Build ArgMax or ArgMin along the axis that the second input names."""
 
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
@@ -132,12 +122,11 @@ def _position(function: Callable[..., Any], results: Sequence[TensorType]) -> Re
         source, axis = inputs[0], inputs[1].item()
         return lambda: np.copyto(outputs[0], function(source, axis), "unsafe")
 
-    types = {"T": (*REAL, TensorType.BOOL), "Tidx": (*INDEX, TensorType.INT16), "output_type": results}
-    defaults = {"Tidx": TensorType.INT32, "output_type": TensorType.INT64}
-    return operator(Signature(["T", "Tidx"], ["output_type"], types, defaults), shapes, formula, values=[1])
+    text, axes = "T, Tidx=INT32! -> output_type=INT64", (*INDEX, TensorType.INT16)
+    return operator(text, shapes, T=(*REAL, TensorType.BOOL), Tidx=axes, output_type=results)(formula)
 
 
-def _scan(ufunc: np.ufunc, types: Sequence[TensorType], start: float) -> Registration:
+def _scan(ufunc: np.ufunc, types: Types, start: float) -> Registration:
     """Build a cumulative reduction along an axis.
 
     The attribute `exclusive` leaves out the element itself, so that `start` comes first; `reverse` starts at the end.
@@ -166,21 +155,19 @@ def _scan(ufunc: np.ufunc, types: Sequence[TensorType], start: float) -> Registr
 
         return run
 
-    signature = Signature(["T", "Tidx"], ["T"], {"T": types, "Tidx": INDEX}, {"Tidx": TensorType.INT32})
-    return operator(signature, shapes, formula)
+    return operator("T, Tidx=INT32 -> T", shapes, T=types, Tidx=INDEX)(formula)
 
 
-ALL = _reduction(_all, TensorType.BOOL)
-ANY = _reduction(_any, TensorType.BOOL)
+ALL = _reduction(_all, _TRUTH)
+ANY = _reduction(_any, _TRUTH)
 ARGMAX = _position(np.argmax, (*INDEX, TensorType.INT16, TensorType.UINT16))
 ARGMIN = _position(np.argmin, INDEX)
 CUMPROD = _scan(np.multiply, NUMBERS, 1)
 CUMSUM = _scan(np.add, NUMBERS, 0)
 CUMULATIVELOGSUMEXP = _scan(np.logaddexp, FLOATS, -np.inf)
-EUCLIDEANNORM = _reduction(_norm, NUMBERS)
-L2LOSS = _l2_loss()
-MAX = _reduction(_max, REAL)
-MEAN = _reduction(_mean, NUMBERS)
-MIN = _reduction(_min, REAL)
-PROD = _reduction(_prod, NUMBERS)
-SUM = _reduction(_sum, NUMBERS)
+EUCLIDEANNORM = _reduction(_norm, T=NUMBERS)
+MAX = _reduction(_max, T=REAL)
+MEAN = _reduction(_mean, T=NUMBERS)
+MIN = _reduction(_min, T=REAL)
+PROD = _reduction(_prod, T=NUMBERS)
+SUM = _reduction(_sum, T=NUMBERS)

@@ -14,7 +14,7 @@ from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.numerics.elementwise import same_shape
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.types import FLOATS
 
 
@@ -38,7 +38,7 @@ def _softmax(*, logarithm: bool) -> Registration:
 
         return run
 
-    return operator(Signature(["T"], ["T"], {"T": FLOATS}), shapes, formula)
+    return operator("T -> T", shapes, T=FLOATS)(formula)
 
 
 def lrn_sums(attributes: Attributes, source: Array) -> Array:
@@ -53,27 +53,24 @@ def lrn_sums(attributes: Attributes, source: Array) -> Array:
     return result
 
 
-def _lrn() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure(node.inputs[0].ndim == 4, f"{node.inputs[0]} must have four dimensions.")
-        return same_shape(node, attributes)
+def _lrn_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    ensure(node.inputs[0].ndim == 4, f"{node.inputs[0]} must have four dimensions.")
+    return same_shape(node, attributes)
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        [source], [output] = inputs, outputs
-        exponent = -attributes.number("beta", default=0.5)
-        charge(40 * source.shape[-1])
 
-        def run() -> None:
-            for part in portions(source.shape[:-1], max(1, PORTION // max(source.shape[-1], 1))):
-                sums = lrn_sums(attributes, source[part])
-                np.multiply(source[part], sums ** np.array(exponent, source.dtype), output[part])
+@operator("T=FLOAT32 -> T", _lrn_shapes, T=(TensorType.FLOAT16, TensorType.FLOAT32))
+def LRN(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    [source], [output] = inputs, outputs
+    exponent = -attributes.number("beta", default=0.5)
+    charge(40 * source.shape[-1])
 
-        return run
+    def run() -> None:
+        for part in portions(source.shape[:-1], max(1, PORTION // max(source.shape[-1], 1))):
+            sums = lrn_sums(attributes, source[part])
+            np.multiply(source[part], sums ** np.array(exponent, source.dtype), output[part])
 
-    types = (TensorType.FLOAT16, TensorType.FLOAT32)
-    return operator(Signature(["T"], ["T"], {"T": types}, {"T": TensorType.FLOAT32}), shapes, formula)
+    return run
 
 
 LOGSOFTMAX = _softmax(logarithm=True)
-LRN = _lrn()
 SOFTMAX = _softmax(logarithm=False)

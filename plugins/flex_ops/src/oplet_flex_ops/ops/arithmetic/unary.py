@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType
+from oplet import Node
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import bessel, error_functions, gamma
-from oplet_flex_ops.numerics.elementwise import IN_DOUBLE, in_parts, same_shape, special, unary, writing
+from oplet_flex_ops.numerics.elementwise import IN_DOUBLE, in_parts, same_shape, special, unary
 from oplet_flex_ops.numerics.gamma import betainc
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator, writing
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, INTEGERS, REAL, SIGNED, UNSIGNED, WIDE_FLOATS, WITH_HALF
 
 _ANALYTIC = (*FLOATS, *COMPLEX)
@@ -80,14 +80,14 @@ EXPM1 = unary(np.expm1, *_ANALYTIC)
 FLOOR = unary(np.floor, *FLOATS)
 INV = RECIPROCAL = unary(_inverse, *_ANALYTIC)
 INVERT = unary(np.invert, *INTEGERS)
-ISFINITE = unary(np.isfinite, *FLOATS, result=TensorType.BOOL)
-ISINF = unary(np.isinf, *FLOATS, result=TensorType.BOOL)
-ISNAN = unary(np.isnan, *FLOATS, result=TensorType.BOOL)
+ISFINITE = unary(np.isfinite, *FLOATS, result="BOOL")
+ISINF = unary(np.isinf, *FLOATS, result="BOOL")
+ISNAN = unary(np.isnan, *FLOATS, result="BOOL")
 LOG = unary(np.log, *_ANALYTIC)
 LOG1P = unary(np.log1p, *_ANALYTIC)
-LOGICALNOT = operator(Signature([TensorType.BOOL], [TensorType.BOOL]), same_shape, writing(np.logical_not))
+LOGICALNOT = operator("BOOL -> BOOL", same_shape)(writing(np.logical_not))
 NEG = unary(np.negative, *_ANALYTIC, *SIGNED)
-POPULATIONCOUNT = unary(_count_bits, *INTEGERS, result=TensorType.UINT8)
+POPULATIONCOUNT = unary(_count_bits, *INTEGERS, result="UINT8")
 RINT = unary(np.rint, *WIDE_FLOATS)
 ROUND = unary(_round, *FLOATS, *INDEX)
 RSQRT = unary(_inverse_root, *_ANALYTIC)
@@ -101,16 +101,13 @@ TAN = unary(np.tan, *_ANALYTIC)
 TANH = unary(np.tanh, *_ANALYTIC)
 
 
-def _betainc() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        full = [tensor for tensor in node.inputs if tensor.shape] or node.inputs[:1]
-        ensure_same_shape(*full)
-        return [full[0].shape]
+def _betainc_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    full = [tensor for tensor in node.inputs if tensor.shape] or node.inputs[:1]
+    ensure_same_shape(*full)
+    return [full[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        return lambda: in_parts(betainc)(*inputs, outputs[0])
 
-    return operator(Signature(["T", "T", "T"], ["T"], {"T": WIDE_FLOATS}), shapes, formula, widened=IN_DOUBLE)
+BETAINC = operator("T, T, T -> T", _betainc_shapes, widened=IN_DOUBLE, T=WIDE_FLOATS)(writing(in_parts(betainc)))
 
 
 BESSELI0 = special(bessel.i0, *WITH_HALF)
@@ -125,7 +122,6 @@ BESSELK1 = special(bessel.k1, *WITH_HALF)
 BESSELK1E = special(bessel.k1e, *WITH_HALF)
 BESSELY0 = special(bessel.y0, *WITH_HALF)
 BESSELY1 = special(bessel.y1, *WITH_HALF)
-BETAINC = _betainc()
 DAWSN = special(error_functions.dawsn, *WIDE_FLOATS)
 DIGAMMA = special(gamma.digamma, *WITH_HALF)
 ERF = special(error_functions.erf, *FLOATS)
@@ -198,7 +194,7 @@ def leaky(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Arr
 
 
 ELU = unary(_elu, *FLOATS)
-LEAKYRELU = operator(Signature(["T"], ["T"], {"T": FLOATS}, {"T": TensorType.FLOAT32}), same_shape, leaky)
+LEAKYRELU = operator("T=FLOAT32 -> T", same_shape, T=FLOATS)(leaky)
 RELU = unary(_relu, *REAL)
 RELU6 = unary(_relu6, *REAL)
 SELU = unary(_selu, *FLOATS)

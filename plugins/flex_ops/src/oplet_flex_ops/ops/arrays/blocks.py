@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from itertools import chain
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from oplet import Node, Registration, ensure
+from oplet import Node, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk, copier
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped, zeros
-from oplet_flex_ops.signature import INDICES, Signature
+from oplet_flex_ops.signature import INDICES
 
 
 class _Blocks(NamedTuple):
@@ -100,35 +100,24 @@ def _block_size(attributes: Attributes) -> int:
     return attributes.integer("block_size", least=2, most=1 << 20)
 
 
-_TO_BATCH = {"Tpaddings": INDICES, "Tblock_shape": INDICES}
-_TO_SPACE = {"Tcrops": INDICES, "Tblock_shape": INDICES, "Tidx": INDICES}
+_TO_BATCH: dict[str, Any] = {"Tpaddings": INDICES, "Tblock_shape": INDICES}
+_TO_SPACE: dict[str, Any] = {"Tcrops": INDICES, "Tblock_shape": INDICES, "Tidx": INDICES}
 
-SPACETOBATCH: Registration = shaped(
-    Signature("SpaceToBatch", "input: T, paddings: Tpaddings[2] -> output: T", **_TO_BATCH),
+SPACETOBATCH = shaped(
+    "SpaceToBatch", "input: T, paddings: Tpaddings[2]! -> output: T", _to_batch_shapes, _block_size, **_TO_BATCH
+)(_to_batch)
+SPACETOBATCHND = shaped(
+    "SpaceToBatchND",
+    "input: T, block_shape: Tblock_shape[1]!, paddings: Tpaddings[2]! -> output: T",
     _to_batch_shapes,
-    _to_batch,
-    settings=_block_size,
-    reads=["paddings"],
+    **_TO_BATCH,
+)(_to_batch)
+BATCHTOSPACE = shaped("BatchToSpace", "input: T, crops: Tidx[2]! -> output: T", _to_space_shapes, _block_size, **_TO_SPACE)(
+    _to_space
 )
-SPACETOBATCHND: Registration = shaped(
-    Signature("SpaceToBatchND", "input: T, block_shape: Tblock_shape[1], paddings: Tpaddings[2] -> output: T", **_TO_BATCH),
-    _to_batch_shapes,
-    _to_batch,
-    reads=["block_shape", "paddings"],
-)
-BATCHTOSPACE: Registration = shaped(
-    Signature("BatchToSpace", "input: T, crops: Tidx[2] -> output: T", **_TO_SPACE),
-    _to_space_shapes,
-    _to_space,
-    settings=_block_size,
-    reads=["crops"],
-)
-BATCHTOSPACEND: Registration = shaped(
-    Signature("BatchToSpaceND", "input: T, block_shape: Tblock_shape[1], crops: Tcrops[2] -> output: T", **_TO_SPACE),
-    _to_space_shapes,
-    _to_space,
-    reads=["block_shape", "crops"],
-)
+BATCHTOSPACEND = shaped(
+    "BatchToSpaceND", "input: T, block_shape: Tblock_shape[1]!, crops: Tcrops[2]! -> output: T", _to_space_shapes, **_TO_SPACE
+)(_to_space)
 
 
 def _depth_block(attributes: Attributes) -> int:
@@ -144,7 +133,8 @@ def _to_depth_shapes(node: Node, block: int) -> list[Shape]:
     return [(batch, height // block, width // block, depth * block * block)]
 
 
-def _to_depth_bind(node: Node, block: int) -> Thunk:
+@shaped("SpaceToDepth", "input: T -> output: T", _to_depth_shapes, _depth_block)
+def SPACETODEPTH(node: Node, block: int) -> Thunk:
     batch, height, width, depth = node.inputs[0].shape
     return _turner(node, (batch, height // block, block, width // block, block, depth))
 
@@ -163,14 +153,7 @@ def _from_depth_shapes(node: Node, block: int) -> list[Shape]:
     return [(batch, height * block, width * block, depth // (block * block))]
 
 
-def _from_depth_bind(node: Node, block: int) -> Thunk:
+@shaped("DepthToSpace", "input: T -> output: T", _from_depth_shapes, _depth_block)
+def DEPTHTOSPACE(node: Node, block: int) -> Thunk:
     batch, height, width, depth = node.inputs[0].shape
     return _turner(node, (batch, height, width, block, block, depth // (block * block)))
-
-
-SPACETODEPTH: Registration = shaped(
-    Signature("SpaceToDepth", "input: T -> output: T"), _to_depth_shapes, _to_depth_bind, settings=_depth_block
-)
-DEPTHTOSPACE: Registration = shaped(
-    Signature("DepthToSpace", "input: T -> output: T"), _from_depth_shapes, _from_depth_bind, settings=_depth_block
-)

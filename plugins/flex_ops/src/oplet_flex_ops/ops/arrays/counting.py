@@ -18,7 +18,7 @@ from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled
 from oplet_flex_ops.numerics.dense import PORTION, portions
-from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
+from oplet_flex_ops.signature import INDICES, NUMBERS
 
 __all__ = ["count_values"]
 
@@ -26,6 +26,10 @@ __all__ = ["count_values"]
 _FEW = 8
 _COMPARABLE = (*NUMBERS, TensorType.BOOL, TensorType.STRING)
 _WEIGHTS = (TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64)
+
+
+def _binary(attributes: Attributes) -> bool:
+    return attributes.flag("binary_output", default=False)
 
 
 def _numbered(values: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -95,16 +99,17 @@ def _uniques(op: str, *, axis: bool, counts: bool) -> Registration:
         return [values, numbers, np.bincount(numbers, minlength=count)] if counts else [values, numbers]
 
     text = f"x: T{', axis: Taxis[1]' if axis else ''} -> y: T, idx: out_idx{', count: out_idx' if counts else ''}"
-    return computed(Signature(op, text, T=_COMPARABLE, Taxis=INDICES, out_idx=INDICES), compute)
+    return computed(op, text, T=_COMPARABLE, Taxis=INDICES, out_idx=INDICES)(compute)
 
 
-UNIQUE: Registration = _uniques("Unique", axis=False, counts=False)
-UNIQUEV2: Registration = _uniques("UniqueV2", axis=True, counts=False)
-UNIQUEWITHCOUNTS: Registration = _uniques("UniqueWithCounts", axis=False, counts=True)
-UNIQUEWITHCOUNTSV2: Registration = _uniques("UniqueWithCountsV2", axis=True, counts=True)
+UNIQUE = _uniques("Unique", axis=False, counts=False)
+UNIQUEV2 = _uniques("UniqueV2", axis=True, counts=False)
+UNIQUEWITHCOUNTS = _uniques("UniqueWithCounts", axis=False, counts=True)
+UNIQUEWITHCOUNTSV2 = _uniques("UniqueWithCountsV2", axis=True, counts=True)
 
 
-def _list_diff(given: Any, x: Array, y: Array) -> list[Array]:
+@computed("ListDiff", "x: T[1], y: T[1] -> out: T, idx: out_idx", T=_COMPARABLE, out_idx=INDICES)
+def LISTDIFF(given: Any, x: Array, y: Array) -> list[Array]:
     left = (~np.isin(x, y)).nonzero()[0] if x.dtype != object else _strings_left(x, y)
     return [x[left], left]
 
@@ -114,23 +119,14 @@ def _strings_left(x: Array, y: Array) -> NDArray[np.intp]:
     return np.array([place for place, text in enumerate(paced(listed(x))) if text not in known], np.intp)
 
 
-LISTDIFF: Registration = computed(
-    Signature("ListDiff", "x: T[1], y: T[1] -> out: T, idx: out_idx", T=_COMPARABLE, out_idx=INDICES), _list_diff
-)
-
-
-def _invert(given: Any, outputs: list[Array], x: Array) -> None:
+@filled("InvertPermutation", "x: T[1] -> y: T", lambda node, given: [node.inputs[0].shape], T=INDICES)
+def INVERTPERMUTATION(given: Any, outputs: list[Array], x: Array) -> None:
     outside = (x < 0) | (x >= x.size)
     ensure(not outside.any(), lambda: f"{x[outside][0]} is not in 0 to {x.size - 1}, as numbers of a permutation are.")
     outputs[0].fill(-1)
     for [part] in portions(x.shape):
         outputs[0][x[part]] = np.arange(part.start, part.stop)
     ensure((outputs[0] >= 0).all(), "the numbers are no permutation: one of them stands there twice.")
-
-
-INVERTPERMUTATION: Registration = filled(
-    Signature("InvertPermutation", "x: T[1] -> y: T", T=INDICES), lambda node, given: [node.inputs[0].shape], _invert
-)
 
 
 def count_values(target: Array, rows: Array | Callable[[slice], Array], values: Array, weights: Array, binary: bool) -> None:
@@ -168,21 +164,14 @@ def _bins(position: int) -> Callable[[Node], int]:
     return read
 
 
-def _bincount(given: Any, outputs: list[Array], values: Array, size: Array, weights: Array) -> None:
+@filled("Bincount", "arr: INT32, size: INT32[0]!, weights: T -> bins: T", lambda node, given: [(_bins(1)(node),)], T=_WEIGHTS)
+def BINCOUNT(given: Any, outputs: list[Array], values: Array, size: Array, weights: Array) -> None:
     flat = values.reshape(-1)
     count_values(outputs[0][None], _no_rows, flat, weights.reshape(-1), False)
 
 
 def _no_rows(part: slice) -> Array:
     return np.zeros(part.stop - part.start, np.intp)
-
-
-BINCOUNT: Registration = filled(
-    Signature("Bincount", "arr: INT32, size: INT32[0], weights: T -> bins: T", T=_WEIGHTS),
-    lambda node, given: [(_bins(1)(node),)],
-    _bincount,
-    reads=["size"],
-)
 
 
 def _dense_shapes(node: Node, binary: bool) -> list[Shape]:
@@ -192,25 +181,13 @@ def _dense_shapes(node: Node, binary: bool) -> list[Shape]:
     return [(*values.shape[:-1], _bins(1)(node))]
 
 
-def _dense(binary: bool, outputs: list[Array], values: Array, size: Array, weights: Array) -> None:
+@filled("DenseBincount", "input: Tidx, size: Tidx!, weights: T -> output: T", _dense_shapes, _binary, Tidx=INDICES, T=_WEIGHTS)
+def DENSEBINCOUNT(binary: bool, outputs: list[Array], values: Array, size: Array, weights: Array) -> None:
     def rows(part: slice) -> Array:
         return np.arange(part.start, part.stop) // (values.shape[1] if values.ndim == 2 else values.size)
 
     target = outputs[0] if values.ndim == 2 else outputs[0][None]
     count_values(target, rows, values.reshape(-1), weights.reshape(-1), binary)
-
-
-def _binary(attributes: Attributes) -> bool:
-    return attributes.flag("binary_output", default=False)
-
-
-DENSEBINCOUNT: Registration = filled(
-    Signature("DenseBincount", "input: Tidx, size: Tidx, weights: T -> output: T", Tidx=INDICES, T=_WEIGHTS),
-    _dense_shapes,
-    _dense,
-    settings=_binary,
-    reads=["size"],
-)
 
 
 def _histogram_shapes(node: Node, given: Any) -> list[Shape]:
@@ -220,7 +197,14 @@ def _histogram_shapes(node: Node, given: Any) -> list[Shape]:
     return [(count,)]
 
 
-def _histogram(given: Any, outputs: list[Array], values: Array, bounds: Array, nbins: Array) -> None:
+@filled(
+    "HistogramFixedWidth",
+    "values: T, value_range: T, nbins: INT32[0]! -> out: dtype",
+    _histogram_shapes,
+    T=_WEIGHTS,
+    dtype=INDICES,
+)
+def HISTOGRAMFIXEDWIDTH(given: Any, outputs: list[Array], values: Array, bounds: Array, nbins: Array) -> None:
     low, high = bounds
     count = outputs[0].size
     ensure(low < high, f"the range from {low} to {high} is empty.")
@@ -233,11 +217,3 @@ def _histogram(given: Any, outputs: list[Array], values: Array, bounds: Array, n
         outputs[0][...] += np.bincount(np.clip(np.nan_to_num(places), 0, count - 1).astype(np.intp), minlength=count).astype(
             outputs[0].dtype
         )
-
-
-HISTOGRAMFIXEDWIDTH: Registration = filled(
-    Signature("HistogramFixedWidth", "values: T, value_range: T, nbins: INT32[0] -> out: dtype", T=_WEIGHTS, dtype=INDICES),
-    _histogram_shapes,
-    _histogram,
-    reads=["nbins"],
-)

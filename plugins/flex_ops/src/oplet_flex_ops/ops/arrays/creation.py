@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, ensure
+from oplet import Node, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int, read_ints, resolve_axis
 from oplet_flex_ops.kernel import filled, shaped, viewed
-from oplet_flex_ops.signature import FLOATS, INDICES, NUMBERS, REALS, Signature
+from oplet_flex_ops.signature import FLOATS, INDICES, NUMBERS, REALS
 
 _VALUES = (*NUMBERS, TensorType.BOOL, TensorType.STRING)
 
@@ -35,28 +35,19 @@ def _fill_shapes(node: Node, given: Any) -> list[Shape]:
     return [_sizes(node, 0)]
 
 
-def _fill(given: Any, outputs: list[Array], dims: Array, value: Array) -> None:
+@filled("Fill", "dims: index_type[1]!, value: T -> output: T", _fill_shapes, index_type=INDICES)
+def FILL(given: Any, outputs: list[Array], dims: Array, value: Array) -> None:
     outputs[0].fill(value.item() if value.dtype == object else value.reshape(())[()])
 
 
-FILL: Registration = filled(
-    Signature("Fill", "dims: index_type[1], value: T -> output: T", index_type=INDICES), _fill_shapes, _fill, reads=["dims"]
+EMPTY = filled("Empty", "shape: INT32[1]! -> output: dtype", lambda node, given: [_sizes(node, 0)], dtype=_VALUES)(
+    lambda given, outputs, shape: outputs[0].fill(_zero(outputs[0].dtype))
 )
-EMPTY: Registration = filled(
-    Signature("Empty", "shape: INT32[1] -> output: dtype", dtype=_VALUES),
-    lambda node, given: [_sizes(node, 0)],
-    lambda given, outputs, shape: outputs[0].fill(_zero(outputs[0].dtype)),
-    reads=["shape"],
+ZEROSLIKE = filled("ZerosLike", "x: T -> y: T", lambda node, given: [node.inputs[0].shape], T=_VALUES)(
+    lambda given, outputs, x: outputs[0].fill(_zero(x.dtype))
 )
-ZEROSLIKE: Registration = filled(
-    Signature("ZerosLike", "x: T -> y: T", T=_VALUES),
-    lambda node, given: [node.inputs[0].shape],
-    lambda given, outputs, x: outputs[0].fill(_zero(x.dtype)),
-)
-ONESLIKE: Registration = filled(
-    Signature("OnesLike", "x: T -> y: T", T=(*NUMBERS, TensorType.BOOL)),
-    lambda node, given: [node.inputs[0].shape],
-    lambda given, outputs, x: outputs[0].fill(1),
+ONESLIKE = filled("OnesLike", "x: T -> y: T", lambda node, given: [node.inputs[0].shape], T=(*NUMBERS, TensorType.BOOL))(
+    lambda given, outputs, x: outputs[0].fill(1)
 )
 
 
@@ -66,10 +57,7 @@ def _range_shapes(node: Node, given: Any) -> list[Shape]:
     dtype = node.inputs[0].dtype
     start, limit, delta = (tensor.data.reshape(())[()] for tensor in node.inputs)
     ensure(delta != 0, "the step (delta) is 0.")
-    ensure(
-        start <= limit if delta > 0 else start >= limit,
-        f"the range from {start} in steps of {delta} goes away from {limit}.",
-    )
+    ensure(start <= limit if delta > 0 else start >= limit, f"the range from {start} in steps of {delta} goes away from {limit}.")
     if dtype.kind in "iu":
         return [(-(-abs(int(limit) - int(start)) // abs(int(delta))),)]
     with np.errstate(all="ignore"):
@@ -78,20 +66,13 @@ def _range_shapes(node: Node, given: Any) -> list[Shape]:
     return [(int(count),)]
 
 
-def _range(given: Any, outputs: list[Array], start: Array, limit: Array, delta: Array) -> None:
+@filled("Range", "start: Tidx!, limit: Tidx!, delta: Tidx! -> output: Tidx", _range_shapes, Tidx=REALS)
+def RANGE(given: Any, outputs: list[Array], start: Array, limit: Array, delta: Array) -> None:
     output = outputs[0]
     output[...] = np.arange(output.size)
     with np.errstate(all="ignore"):
         np.multiply(output, delta.reshape(()), output)
         np.add(output, start.reshape(()), output)
-
-
-RANGE: Registration = filled(
-    Signature("Range", "start: Tidx, limit: Tidx, delta: Tidx -> output: Tidx", Tidx=REALS),
-    _range_shapes,
-    _range,
-    reads=["start", "limit", "delta"],
-)
 
 
 def _lin_space_shapes(node: Node, given: Any) -> list[Shape]:
@@ -100,7 +81,8 @@ def _lin_space_shapes(node: Node, given: Any) -> list[Shape]:
     return [(count,)]
 
 
-def _lin_space(given: Any, outputs: list[Array], start: Array, stop: Array, num: Array) -> None:
+@filled("LinSpace", "start: T[0], stop: T[0], num: Tidx[0]! -> output: T", _lin_space_shapes, T=FLOATS, Tidx=INDICES)
+def LINSPACE(given: Any, outputs: list[Array], start: Array, stop: Array, num: Array) -> None:
     output, count = outputs[0], outputs[0].size
     output[...] = np.arange(count)
     if count > 1:
@@ -109,14 +91,6 @@ def _lin_space(given: Any, outputs: list[Array], start: Array, stop: Array, num:
     np.add(output, start, output)
     if count > 1:
         output[-1] = stop
-
-
-LINSPACE: Registration = filled(
-    Signature("LinSpace", "start: T[0], stop: T[0], num: Tidx[0] -> output: T", T=FLOATS, Tidx=INDICES),
-    _lin_space_shapes,
-    _lin_space,
-    reads=["num"],
-)
 
 
 def _one_hot_axis(node: Node, axis: int) -> int:
@@ -129,7 +103,14 @@ def _one_hot_shapes(node: Node, axis: int) -> list[Shape]:
     return [(*shape[:at], depth, *shape[at:])]
 
 
-def _one_hot(node: Node, axis: int) -> Thunk:
+@shaped(
+    "OneHot",
+    "indices: TI, depth: INT32[0]!, on_value: T[0], off_value: T[0] -> output: T",
+    _one_hot_shapes,
+    lambda attributes: attributes.integer("axis", least=-1, default=-1),
+    TI=(TensorType.INT64, TensorType.INT32, TensorType.UINT8, TensorType.INT8),
+)
+def ONEHOT(node: Node, axis: int) -> Thunk:
     indices, _, on, off = (tensor.data for tensor in node.inputs)
     output, at = node.outputs[0].data, _one_hot_axis(node, axis)
     apart, numbers = np.expand_dims(indices, at), np.arange(output.shape[at]).reshape(-1, *[1] * (indices.ndim - at))
@@ -143,18 +124,6 @@ def _one_hot(node: Node, axis: int) -> Thunk:
     return run
 
 
-ONEHOT: Registration = shaped(
-    Signature(
-        "OneHot",
-        "indices: TI, depth: INT32[0], on_value: T[0], off_value: T[0] -> output: T",
-        TI=(TensorType.INT64, TensorType.INT32, TensorType.UINT8, TensorType.INT8),
-    ),
-    _one_hot_shapes,
-    _one_hot,
-    settings=lambda attributes: attributes.integer("axis", least=-1, default=-1),
-    reads=["depth"],
-)
-
 _DIAGONAL = (
     *FLOATS, TensorType.INT32, TensorType.INT64, TensorType.COMPLEX64, TensorType.COMPLEX128,
 )  # fmt: skip
@@ -166,7 +135,8 @@ def _diag_shapes(node: Node, given: Any) -> list[Shape]:
     return [shape + shape]
 
 
-def _diag(given: Any, outputs: list[Array], diagonal: Array) -> None:
+@filled("Diag", "diagonal: T -> output: T", _diag_shapes, T=_DIAGONAL)
+def DIAG(given: Any, outputs: list[Array], diagonal: Array) -> None:
     outputs[0].fill(0)
     outputs[0].reshape(-1)[:: diagonal.size + 1] = diagonal.reshape(-1)
 
@@ -181,13 +151,10 @@ def _diag_part_shapes(node: Node, given: Any) -> list[Shape]:
     return [source.shape[:half]]
 
 
-def _diag_part_view(node: Node, given: Any) -> list[Array]:
+@viewed("DiagPart", "input: T -> diagonal: T", _diag_part_shapes, T=_DIAGONAL)
+def DIAGPART(node: Node, given: Any) -> list[Array]:
     source, output = np.ascontiguousarray(node.inputs[0].data), node.outputs[0]
     return [source.reshape(-1)[:: output.size + 1].reshape(output.shape)]
-
-
-DIAG: Registration = filled(Signature("Diag", "diagonal: T -> output: T", T=_DIAGONAL), _diag_shapes, _diag)
-DIAGPART: Registration = viewed(Signature("DiagPart", "input: T -> diagonal: T", T=_DIAGONAL), _diag_part_shapes, _diag_part_view)
 
 
 def _broadcast_shapes(node: Node, given: Any) -> list[Shape]:
@@ -200,9 +167,6 @@ def _broadcast_shapes(node: Node, given: Any) -> list[Shape]:
     return [sizes]
 
 
-BROADCASTTO: Registration = viewed(
-    Signature("BroadcastTo", "input: T, shape: Tidx[1] -> output: T", Tidx=INDICES),
-    _broadcast_shapes,
-    lambda node, given: [np.broadcast_to(node.inputs[0].data, node.outputs[0].shape)],
-    reads=["shape"],
+BROADCASTTO = viewed("BroadcastTo", "input: T, shape: Tidx[1]! -> output: T", _broadcast_shapes, Tidx=INDICES)(
+    lambda node, given: [np.broadcast_to(node.inputs[0].data, node.outputs[0].shape)]
 )

@@ -20,7 +20,7 @@ from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import reserve, shaped
 from oplet_flex_ops.positions import checked, row_numbers
-from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature, Types
+from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Types
 
 _SHORT = (*INDICES, TensorType.INT16)
 
@@ -65,21 +65,17 @@ def _gather(node: Node, batch_dims: int) -> Thunk:
     return run
 
 
-GATHER: Registration = shaped(
-    Signature("Gather", "params: Tparams, indices: Tindices -> output: Tparams", Tindices=INDICES),
+GATHER = shaped(
+    "Gather", "params: Tparams, indices: Tindices -> output: Tparams", _gather_shapes, lambda attributes: 0, Tindices=INDICES
+)(_gather)
+GATHERV2 = shaped(
+    "GatherV2",
+    "params: Tparams, indices: Tindices, axis: Taxis[0]! -> output: Tparams",
     _gather_shapes,
-    _gather,
-    settings=lambda attributes: 0,
-)
-GATHERV2: Registration = shaped(
-    Signature(
-        "GatherV2", "params: Tparams, indices: Tindices, axis: Taxis[0] -> output: Tparams", Tindices=_SHORT, Taxis=INDICES
-    ),
-    _gather_shapes,
-    _gather,
-    settings=lambda attributes: attributes.integer("batch_dims", default=0),
-    reads=["axis"],
-)
+    lambda attributes: attributes.integer("batch_dims", default=0),
+    Tindices=_SHORT,
+    Taxis=INDICES,
+)(_gather)
 
 
 def _skips(attributes: Attributes) -> bool:
@@ -100,7 +96,8 @@ def _gather_nd_shapes(node: Node, skip: bool) -> list[Shape]:
     return [indices.shape[:-1] + params.shape[depth:]]
 
 
-def _gather_nd(node: Node, skip: bool) -> Thunk:
+@shaped("GatherNd", "params: Tparams, indices: Tindices -> output: Tparams", _gather_nd_shapes, _skips, Tindices=_SHORT)
+def GATHERND(node: Node, skip: bool) -> Thunk:
     params, indices, output = node.inputs[0].data, node.inputs[1].data, node.outputs[0].data
     depth = indices.shape[-1]
     count, size = prod(indices.shape[:-1]), prod(params.shape[depth:])
@@ -118,14 +115,6 @@ def _gather_nd(node: Node, skip: bool) -> Thunk:
             np.take(rows, places, 0, target, "clip")
 
     return run
-
-
-GATHERND: Registration = shaped(
-    Signature("GatherNd", "params: Tparams, indices: Tindices -> output: Tparams", Tindices=_SHORT),
-    _gather_nd_shapes,
-    _gather_nd,
-    settings=_skips,
-)
 
 
 def _ensure_updates(shape: Shape, indices: Shape, updates: Shape) -> None:
@@ -175,7 +164,15 @@ def _scatterer(output: Array, indices: Array, updates: Array, apply: Any, skip: 
     return run
 
 
-def _scatter_nd(node: Node, skip: bool) -> Thunk:
+@shaped(
+    "ScatterNd",
+    "indices: Tindices, updates: T, shape: Tindices[1]! -> output: T",
+    _scatter_nd_shapes,
+    _skips,
+    T=(*NUMBERS, TensorType.BOOL, TensorType.STRING),
+    Tindices=_SHORT,
+)
+def SCATTERND(node: Node, skip: bool) -> Thunk:
     output = node.outputs[0].data
     scatter = _scatterer(output, node.inputs[0].data, node.inputs[1].data, np.add, skip)
     zero = b"" if output.dtype == object else 0
@@ -185,20 +182,6 @@ def _scatter_nd(node: Node, skip: bool) -> Thunk:
         scatter()
 
     return run
-
-
-SCATTERND: Registration = shaped(
-    Signature(
-        "ScatterNd",
-        "indices: Tindices, updates: T, shape: Tindices[1] -> output: T",
-        T=(*NUMBERS, TensorType.BOOL, TensorType.STRING),
-        Tindices=_SHORT,
-    ),
-    _scatter_nd_shapes,
-    _scatter_nd,
-    settings=_skips,
-    reads=["shape"],
-)
 
 
 def _tensor_scatter(op: str, apply: Any, types: Types, name: str = "tensor") -> Registration:
@@ -214,12 +197,12 @@ def _tensor_scatter(op: str, apply: Any, types: Types, name: str = "tensor") -> 
 
     text = f"{name}: T, indices: Tindices, updates: T -> output: T"
     indices = (*_SHORT, TensorType.UINT16) if apply is None else INDICES
-    return shaped(Signature(op, text, T=types, Tindices=indices), _tensor_scatter_shapes, bind, settings=_skips)
+    return shaped(op, text, _tensor_scatter_shapes, _skips, T=types, Tindices=indices)(bind)
 
 
-TENSORSCATTERADD: Registration = _tensor_scatter("TensorScatterAdd", np.add, NUMBERS)
-TENSORSCATTERSUB: Registration = _tensor_scatter("TensorScatterSub", np.subtract, NUMBERS)
-TENSORSCATTERMAX: Registration = _tensor_scatter("TensorScatterMax", np.maximum, REALS)
-TENSORSCATTERMIN: Registration = _tensor_scatter("TensorScatterMin", np.minimum, REALS)
-TENSORSCATTERUPDATE: Registration = _tensor_scatter("TensorScatterUpdate", None, ())
-SCATTERNDNONALIASINGADD: Registration = _tensor_scatter("ScatterNdNonAliasingAdd", np.add, (*NUMBERS, TensorType.BOOL), "input")
+TENSORSCATTERADD = _tensor_scatter("TensorScatterAdd", np.add, NUMBERS)
+TENSORSCATTERSUB = _tensor_scatter("TensorScatterSub", np.subtract, NUMBERS)
+TENSORSCATTERMAX = _tensor_scatter("TensorScatterMax", np.maximum, REALS)
+TENSORSCATTERMIN = _tensor_scatter("TensorScatterMin", np.minimum, REALS)
+TENSORSCATTERUPDATE = _tensor_scatter("TensorScatterUpdate", None, ())
+SCATTERNDNONALIASINGADD = _tensor_scatter("ScatterNdNonAliasingAdd", np.add, (*NUMBERS, TensorType.BOOL), "input")

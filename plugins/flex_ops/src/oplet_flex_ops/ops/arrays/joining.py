@@ -15,7 +15,7 @@ from oplet import Node, Registration, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk, copies
 from oplet.kernels.axes import along, read_int, read_ints, resolve_axis
 from oplet_flex_ops.kernel import shaped, viewed
-from oplet_flex_ops.signature import INDICES, Signature
+from oplet_flex_ops.signature import INDICES
 
 
 def _pieces(starts: Sequence[int], array: Array, axis: int) -> list[Array]:
@@ -41,11 +41,11 @@ def _concat(op: str, text: str, axis_at: int) -> Registration:
         targets = _pieces(starts, node.outputs[0].data, axis)
         return copies([(target, source.data) for target, source in zip(targets, sources)])
 
-    return shaped(Signature(op, text, Tidx=INDICES), shapes, bind, reads=["axis" if axis_at else "concat_dim"])
+    return shaped(op, text, shapes, Tidx=INDICES)(bind)
 
 
-CONCAT: Registration = _concat("Concat", "concat_dim: INT32[0], values: N*T -> output: T", 0)
-CONCATV2: Registration = _concat("ConcatV2", "values: N*T, axis: Tidx -> output: T", -1)
+CONCAT = _concat("Concat", "concat_dim: INT32[0]!, values: N*T -> output: T", 0)
+CONCATV2 = _concat("ConcatV2", "values: N*T, axis: Tidx! -> output: T", -1)
 
 
 def _split_shapes(node: Node, given: Any) -> list[Shape]:
@@ -56,15 +56,11 @@ def _split_shapes(node: Node, given: Any) -> list[Shape]:
     return [(*value.shape[:axis], size // count, *value.shape[axis + 1 :])] * count
 
 
-def _split_views(node: Node, given: Any) -> list[Array]:
+@viewed("Split", "split_dim: INT32[0]!, value: T -> output: num_split*T", _split_shapes)
+def SPLIT(node: Node, given: Any) -> list[Array]:
     value, count = node.inputs[1], len(node.outputs)
     axis = resolve_axis(read_int(node.inputs[0]), value.ndim)
     return np.split(value.data, count, axis)
-
-
-SPLIT: Registration = viewed(
-    Signature("Split", "split_dim: INT32[0], value: T -> output: num_split*T"), _split_shapes, _split_views, reads=["split_dim"]
-)
 
 
 def _split_sizes(node: Node) -> tuple[int, list[int]]:
@@ -90,21 +86,15 @@ def _split_v_shapes(node: Node, given: Any) -> list[Shape]:
     return [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
 
 
-def _split_v_views(node: Node, given: Any) -> list[Array]:
+@viewed(
+    "SplitV",
+    "value: T, size_splits: Tlen!, split_dim: INT32[0]! -> output: num_split*T",
+    _split_v_shapes,
+    Tlen=(TensorType.INT64, TensorType.INT32, TensorType.INT8),
+)
+def SPLITV(node: Node, given: Any) -> list[Array]:
     axis, sizes = _split_sizes(node)
     return _pieces(list(accumulate([0, *sizes])), node.inputs[0].data, axis)
-
-
-SPLITV: Registration = viewed(
-    Signature(
-        "SplitV",
-        "value: T, size_splits: Tlen, split_dim: INT32[0] -> output: num_split*T",
-        Tlen=(TensorType.INT64, TensorType.INT32, TensorType.INT8),
-    ),
-    _split_v_shapes,
-    _split_v_views,
-    reads=["size_splits", "split_dim"],
-)
 
 
 def _pack_shapes(node: Node, axis: int) -> list[Shape]:
@@ -115,17 +105,10 @@ def _pack_shapes(node: Node, axis: int) -> list[Shape]:
     return [(*first.shape[:at], len(node.inputs), *first.shape[at:])]
 
 
-def _pack_bind(node: Node, axis: int) -> Thunk:
+@shaped("Pack", "values: N*T -> output: T", _pack_shapes, lambda attributes: attributes.integer("axis", default=0))
+def PACK(node: Node, axis: int) -> Thunk:
     output, at = node.outputs[0].data, resolve_axis(axis, node.inputs[0].ndim + 1)
     return copies([(output[along(at, number, ...)], tensor.data) for number, tensor in enumerate(node.inputs)])
-
-
-PACK: Registration = shaped(
-    Signature("Pack", "values: N*T -> output: T"),
-    _pack_shapes,
-    _pack_bind,
-    settings=lambda attributes: attributes.integer("axis", default=0),
-)
 
 
 def _unpack_shapes(node: Node, axis: int) -> list[Shape]:
@@ -135,15 +118,8 @@ def _unpack_shapes(node: Node, axis: int) -> list[Shape]:
     return [(*value.shape[:at], *value.shape[at + 1 :])] * count
 
 
-def _unpack_views(node: Node, axis: int) -> list[Array]:
+@viewed("Unpack", "value: T -> output: num*T", _unpack_shapes, lambda attributes: attributes.integer("axis", default=0))
+def UNPACK(node: Node, axis: int) -> list[Array]:
     value = node.inputs[0]
     at = resolve_axis(axis, value.ndim)
     return [value.data[along(at, number, ...)] for number in range(len(node.outputs))]
-
-
-UNPACK: Registration = viewed(
-    Signature("Unpack", "value: T -> output: num*T"),
-    _unpack_shapes,
-    _unpack_views,
-    settings=lambda attributes: attributes.integer("axis", default=0),
-)

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, ensure
+from oplet import Node, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_int, read_ints, resolve_axis
 from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.kernel import filled, viewed
-from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
+from oplet_flex_ops.signature import INDICES, NUMBERS
 
 #: numpy's least limit of dimensions.
 _MOST_AXES = 32
@@ -42,9 +42,7 @@ def _reshape_shapes(node: Node, given: Any) -> list[Shape]:
     return [tuple(sizes)]
 
 
-RESHAPE: Registration = viewed(
-    Signature("Reshape", "tensor: T, shape: Tshape[1] -> output: T", Tshape=INDICES), _reshape_shapes, _reshaped, reads=["shape"]
-)
+RESHAPE = viewed("Reshape", "tensor: T, shape: Tshape[1]! -> output: T", _reshape_shapes, Tshape=INDICES)(_reshaped)
 
 
 def _expand_shapes(node: Node, given: Any) -> list[Shape]:
@@ -53,9 +51,7 @@ def _expand_shapes(node: Node, given: Any) -> list[Shape]:
     return [(*shape[:axis], 1, *shape[axis:])]
 
 
-EXPANDDIMS: Registration = viewed(
-    Signature("ExpandDims", "input: T, dim: Tdim -> output: T", Tdim=INDICES), _expand_shapes, _reshaped, reads=["dim"]
-)
+EXPANDDIMS = viewed("ExpandDims", "input: T, dim: Tdim! -> output: T", _expand_shapes, Tdim=INDICES)(_reshaped)
 
 
 def _squeeze_shapes(node: Node, dims: Sequence[int]) -> list[Shape]:
@@ -66,12 +62,9 @@ def _squeeze_shapes(node: Node, dims: Sequence[int]) -> list[Shape]:
     return [tuple(size for axis, size in enumerate(source.shape) if not (axis in axes if axes else size == 1))]
 
 
-SQUEEZE: Registration = viewed(
-    Signature("Squeeze", "input: T -> output: T"),
-    _squeeze_shapes,
-    _reshaped,
-    settings=lambda attributes: attributes.integers("squeeze_dims", default=()),
-)
+SQUEEZE = viewed(
+    "Squeeze", "input: T -> output: T", _squeeze_shapes, lambda attributes: attributes.integers("squeeze_dims", default=())
+)(_reshaped)
 
 
 def _order(node: Node) -> list[int]:
@@ -87,28 +80,19 @@ def _transpose_shapes(node: Node, given: Any) -> list[Shape]:
     return [tuple(node.inputs[0].shape[axis] for axis in _order(node))]
 
 
-TRANSPOSE: Registration = viewed(
-    Signature("Transpose", "x: T, perm: Tperm[1] -> y: T", Tperm=INDICES),
-    _transpose_shapes,
-    lambda node, given: [node.inputs[0].data.transpose(_order(node))],
-    reads=["perm"],
+TRANSPOSE = viewed("Transpose", "x: T, perm: Tperm[1]! -> y: T", _transpose_shapes, Tperm=INDICES)(
+    lambda node, given: [node.inputs[0].data.transpose(_order(node))]
 )
 
 
-def _conjugate_transpose(given: Any, outputs: list[Array], x: Array, perm: Array) -> None:
+@filled("ConjugateTranspose", "x: T, perm: Tperm[1]! -> y: T", _transpose_shapes, Tperm=INDICES)
+def CONJUGATETRANSPOSE(given: Any, outputs: list[Array], x: Array, perm: Array) -> None:
     turned = x.transpose(perm.tolist())
     if x.dtype.kind == "c":
         np.conjugate(turned, out=outputs[0])
     else:
         outputs[0][...] = turned
 
-
-CONJUGATETRANSPOSE: Registration = filled(
-    Signature("ConjugateTranspose", "x: T, perm: Tperm[1] -> y: T", Tperm=INDICES),
-    _transpose_shapes,
-    _conjugate_transpose,
-    reads=["perm"],
-)
 
 _REVERSIBLE = (*NUMBERS, TensorType.BOOL, TensorType.STRING)
 
@@ -134,17 +118,11 @@ def _reverse_v2_shapes(node: Node, given: Any) -> list[Shape]:
     return [node.inputs[0].shape]
 
 
-REVERSE: Registration = viewed(
-    Signature("Reverse", "tensor: T, dims: BOOL[1] -> output: T", T=_REVERSIBLE),
-    _reverse_shapes,
-    lambda node, given: _backwards(node, node.inputs[1].data.nonzero()[0].tolist()),
-    reads=["dims"],
+REVERSE = viewed("Reverse", "tensor: T, dims: BOOL[1]! -> output: T", _reverse_shapes, T=_REVERSIBLE)(
+    lambda node, given: _backwards(node, node.inputs[1].data.nonzero()[0].tolist())
 )
-REVERSEV2: Registration = viewed(
-    Signature("ReverseV2", "tensor: T, axis: Tidx[1] -> output: T", T=_REVERSIBLE, Tidx=INDICES),
-    _reverse_v2_shapes,
-    lambda node, given: _backwards(node, _reverse_v2_axes(node)),
-    reads=["axis"],
+REVERSEV2 = viewed("ReverseV2", "tensor: T, axis: Tidx[1]! -> output: T", _reverse_v2_shapes, T=_REVERSIBLE, Tidx=INDICES)(
+    lambda node, given: _backwards(node, _reverse_v2_axes(node))
 )
 
 
@@ -155,7 +133,8 @@ def _roll_shapes(node: Node, given: Any) -> list[Shape]:
     return [source.shape]
 
 
-def _roll(given: Any, outputs: list[Array], source: Array, shift: Array, axis: Array) -> None:
+@filled("Roll", "input: T, shift: Tshift, axis: Taxis -> output: T", _roll_shapes, Tshift=INDICES, Taxis=INDICES)
+def ROLL(given: Any, outputs: list[Array], source: Array, shift: Array, axis: Array) -> None:
     moves = [0] * source.ndim
     for by, at in paced(zip(listed(shift), listed(axis))):
         moves[resolve_axis(at, source.ndim)] += by
@@ -170,11 +149,6 @@ def _roll(given: Any, outputs: list[Array], source: Array, shift: Array, axis: A
         outputs[0][to] = source[of]
 
 
-ROLL: Registration = filled(
-    Signature("Roll", "input: T, shift: Tshift, axis: Taxis -> output: T", Tshift=INDICES, Taxis=INDICES), _roll_shapes, _roll
-)
-
-
 def _tile_shapes(node: Node, given: Any) -> list[Shape]:
     source, multiples = node.inputs[0], read_ints(node.inputs[1])
     ensure(
@@ -184,15 +158,8 @@ def _tile_shapes(node: Node, given: Any) -> list[Shape]:
     return [tuple(size * times for size, times in zip(source.shape, multiples))]
 
 
-def _tile(given: Any, outputs: list[Array], source: Array, multiples: Array) -> None:
+@filled("Tile", "input: T, multiples: Tmultiples[1]! -> output: T", _tile_shapes, Tmultiples=INDICES)
+def TILE(given: Any, outputs: list[Array], source: Array, multiples: Array) -> None:
     apart = [part for size, times in zip(source.shape, multiples.tolist()) for part in (times, size)]
     once = source.reshape([part for size in source.shape for part in (1, size)])
     outputs[0].reshape(apart)[...] = once
-
-
-TILE: Registration = filled(
-    Signature("Tile", "input: T, multiples: Tmultiples[1] -> output: T", Tmultiples=INDICES),
-    _tile_shapes,
-    _tile,
-    reads=["multiples"],
-)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, ensure
+from oplet import Node, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import along, read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped
-from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
+from oplet_flex_ops.signature import INDICES, NUMBERS
 
 
 def _paddings(node: Node) -> list[tuple[int, int]]:
@@ -48,14 +48,9 @@ def _pad(node: Node, given: Any) -> Thunk:
     return run
 
 
-PAD: Registration = shaped(
-    Signature("Pad", "input: T, paddings: Tpaddings[2] -> output: T", Tpaddings=INDICES), _pad_shapes, _pad, reads=["paddings"]
-)
-PADV2: Registration = shaped(
-    Signature("PadV2", "input: T, paddings: Tpaddings[2], constant_values: T[0] -> output: T", Tpaddings=INDICES),
-    _pad_shapes,
-    _pad,
-    reads=["paddings"],
+PAD = shaped("Pad", "input: T, paddings: Tpaddings[2]! -> output: T", _pad_shapes, Tpaddings=INDICES)(_pad)
+PADV2 = shaped("PadV2", "input: T, paddings: Tpaddings[2]!, constant_values: T[0] -> output: T", _pad_shapes, Tpaddings=INDICES)(
+    _pad
 )
 
 
@@ -84,7 +79,8 @@ def _mirrored(array: Array, axis: int, size: int, pads: tuple[int, int], offset:
     return [(array[along(axis, slice(0, before))], low[back]), (array[along(axis, slice(end, end + after))], high[back])]
 
 
-def _mirror(node: Node, offset: int) -> Thunk:
+@shaped("MirrorPad", "input: T, paddings: Tpaddings[2]! -> output: T", _mirror_shapes, _offset, Tpaddings=INDICES)
+def MIRRORPAD(node: Node, offset: int) -> Thunk:
     source, output, pads = node.inputs[0].data, node.outputs[0].data, _paddings(node)
     inner = _core(output, source.shape, pads)
     steps: list[tuple[Array, Array]] = []
@@ -101,15 +97,6 @@ def _mirror(node: Node, offset: int) -> Thunk:
     return run
 
 
-MIRRORPAD: Registration = shaped(
-    Signature("MirrorPad", "input: T, paddings: Tpaddings[2] -> output: T", Tpaddings=INDICES),
-    _mirror_shapes,
-    _mirror,
-    settings=_offset,
-    reads=["paddings"],
-)
-
-
 def _mirror_grad_shapes(node: Node, offset: int) -> list[Shape]:
     pads = _paddings(node)
     sizes = tuple(size - sum(pad) for size, pad in zip(node.inputs[0].shape, pads))
@@ -117,7 +104,10 @@ def _mirror_grad_shapes(node: Node, offset: int) -> list[Shape]:
     return [sizes]
 
 
-def _mirror_grad(node: Node, offset: int) -> Thunk:
+@shaped(
+    "MirrorPadGrad", "input: T, paddings: Tpaddings[2]! -> output: T", _mirror_grad_shapes, _offset, T=NUMBERS, Tpaddings=INDICES
+)
+def MIRRORPADGRAD(node: Node, offset: int) -> Thunk:
     source, output, pads = node.inputs[0].data, node.outputs[0].data, _paddings(node)
     folded = np.empty(source.shape, source.dtype)
     inner = _core(folded, output.shape, pads)
@@ -134,12 +124,3 @@ def _mirror_grad(node: Node, offset: int) -> Thunk:
         output[...] = inner
 
     return run
-
-
-MIRRORPADGRAD: Registration = shaped(
-    Signature("MirrorPadGrad", "input: T, paddings: Tpaddings[2] -> output: T", T=NUMBERS, Tpaddings=INDICES),
-    _mirror_grad_shapes,
-    _mirror_grad,
-    settings=_offset,
-    reads=["paddings"],
-)

@@ -14,7 +14,7 @@ from oplet import Node, Registration, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped, viewed
-from oplet_flex_ops.signature import FLOATS, NUMBERS, Signature
+from oplet_flex_ops.signature import FLOATS, NUMBERS
 
 _logger = logging.getLogger(__name__)
 
@@ -24,16 +24,16 @@ def _same_shapes(node: Node, given: Any) -> list[Shape]:
 
 
 def _passing(op: str, text: str = "input: T -> output: T") -> Registration:
-    return viewed(Signature(op, text), _same_shapes, lambda node, given: [tensor.data for tensor in node.inputs])
+    return viewed(op, text, _same_shapes)(lambda node, given: [tensor.data for tensor in node.inputs])
 
 
-IDENTITY: Registration = _passing("Identity")
-IDENTITYN: Registration = _passing("IdentityN", "input: *T -> output: *T")
-SNAPSHOT: Registration = _passing("Snapshot")
-STOPGRADIENT: Registration = _passing("StopGradient")
-PREVENTGRADIENT: Registration = _passing("PreventGradient")
-GUARANTEECONST: Registration = _passing("GuaranteeConst")
-DEEPCOPY: Registration = _passing("DeepCopy", "x: T -> y: T")
+IDENTITY = _passing("Identity")
+IDENTITYN = _passing("IdentityN", "input: *T -> output: *T")
+SNAPSHOT = _passing("Snapshot")
+STOPGRADIENT = _passing("StopGradient")
+PREVENTGRADIENT = _passing("PreventGradient")
+GUARANTEECONST = _passing("GuaranteeConst")
+DEEPCOPY = _passing("DeepCopy", "x: T -> y: T")
 
 
 def _default_shape(node: Node, wanted: Shape | None) -> list[Shape]:
@@ -45,12 +45,9 @@ def _default_shape(node: Node, wanted: Shape | None) -> list[Shape]:
     return [shape]
 
 
-PLACEHOLDERWITHDEFAULT: Registration = viewed(
-    Signature("PlaceholderWithDefault", "input: dtype -> output: dtype"),
-    _default_shape,
-    lambda node, given: [node.inputs[0].data],
-    settings=lambda attributes: attributes.shape("shape"),
-)
+PLACEHOLDERWITHDEFAULT = viewed(
+    "PlaceholderWithDefault", "input: dtype -> output: dtype", _default_shape, lambda attributes: attributes.shape("shape")
+)(lambda node, given: [node.inputs[0].data])
 
 
 def _bitcast_shapes(node: Node, given: Any) -> list[Shape]:
@@ -61,20 +58,15 @@ def _bitcast_shapes(node: Node, given: Any) -> list[Shape]:
     if old > new:
         return [(*shape, old // new)]
     ensure(
-        bool(shape) and shape[-1] == new // old,
-        f"{source} must end with an axis of {new // old} to become {output.type.name}.",
+        bool(shape) and shape[-1] == new // old, f"{source} must end with an axis of {new // old} to become {output.type.name}."
     )
     return [shape[:-1]]
 
 
-def _bitcast_view(node: Node, given: Any) -> list[Array]:
+@viewed("Bitcast", "input: T -> output: type", _bitcast_shapes, T=NUMBERS, type=NUMBERS)
+def BITCAST(node: Node, given: Any) -> list[Array]:
     source, output = np.ascontiguousarray(node.inputs[0].data), node.outputs[0]
     return [source.reshape(-1).view(output.dtype).reshape(output.shape)]
-
-
-BITCAST: Registration = viewed(
-    Signature("Bitcast", "input: T -> output: type", T=NUMBERS, type=NUMBERS), _bitcast_shapes, _bitcast_view
-)
 
 
 def _checking(op: str, signed: bool) -> Registration:
@@ -92,8 +84,7 @@ def _checking(op: str, signed: bool) -> Registration:
 
         return run
 
-    signature = Signature(op, "tensor: T -> output: T", T=FLOATS)
-    return shaped(signature, _same_shapes, bind, settings=lambda attributes: attributes.text("message"))
+    return shaped(op, "tensor: T -> output: T", _same_shapes, lambda attributes: attributes.text("message"), T=FLOATS)(bind)
 
 
 def _found(source: Array, signed: bool) -> str:
@@ -102,11 +93,18 @@ def _found(source: Array, signed: bool) -> str:
     return ", ".join([*names, *(["NaN"] if np.isnan(source).any() else [])])
 
 
-CHECKNUMERICS: Registration = _checking("CheckNumerics", False)
-CHECKNUMERICSV2: Registration = _checking("CheckNumericsV2", True)
+CHECKNUMERICS = _checking("CheckNumerics", False)
+CHECKNUMERICSV2 = _checking("CheckNumericsV2", True)
 
 
-def _assert_bind(node: Node, summarize: int) -> Thunk:
+@shaped(
+    "Assert",
+    "condition: BOOL[0], data: *T -> ",
+    lambda node, given: [],
+    lambda attributes: attributes.integer("summarize", default=3),
+    pure=False,
+)
+def ASSERT(node: Node, summarize: int) -> Thunk:
     condition, data = node.inputs[0].data, [tensor.data for tensor in node.inputs[1:]]
 
     def run() -> None:
@@ -122,14 +120,7 @@ def _shown(array: Array, summarize: int) -> str:
     return f"[{' '.join(values)}{'...' if count < array.size else ''}]"
 
 
-ASSERT: Registration = shaped(
-    Signature("Assert", "condition: BOOL[0], data: *T -> "),
-    lambda node, given: [],
-    _assert_bind,
-    settings=lambda attributes: attributes.integer("summarize", default=3),
-    pure=False,
-)
-NOOP: Registration = shaped(Signature("NoOp", " -> "), lambda node, given: [], lambda node, given: lambda: None, pure=False)
+NOOP = shaped("NoOp", " -> ", lambda node, given: [], pure=False)(lambda node, given: lambda: None)
 
 _LEVELS = {"log(warning)": logging.WARNING, "log(error)": logging.ERROR}
 
@@ -138,14 +129,10 @@ def _print_v2_settings(attributes: Attributes) -> int:
     return _LEVELS.get(attributes.text("output_stream", default="stderr"), logging.INFO)
 
 
-def _print_v2(node: Node, level: int) -> Thunk:
+@shaped("PrintV2", "input: STRING[0] -> ", lambda node, given: [], _print_v2_settings, pure=False)
+def PRINTV2(node: Node, level: int) -> Thunk:
     text = node.inputs[0].data
     return lambda: _logger.log(level, "%s", text.item().decode("utf-8", "replace"))
-
-
-PRINTV2: Registration = shaped(
-    Signature("PrintV2", "input: STRING[0] -> "), lambda node, given: [], _print_v2, settings=_print_v2_settings, pure=False
-)
 
 
 def _print_settings(attributes: Attributes) -> tuple[str, int, int]:
@@ -156,7 +143,8 @@ def _print_settings(attributes: Attributes) -> tuple[str, int, int]:
     )
 
 
-def _print(node: Node, given: tuple[str, int, int]) -> Thunk:
+@shaped("Print", "input: T, data: *U -> output: T", lambda node, given: [node.inputs[0].shape], _print_settings, pure=False)
+def PRINT(node: Node, given: tuple[str, int, int]) -> Thunk:
     (message, first, summarize), output = given, node.outputs[0].data
     source, data = node.inputs[0].data, [tensor.data for tensor in node.inputs[1:]]
     left = [first]
@@ -168,12 +156,3 @@ def _print(node: Node, given: tuple[str, int, int]) -> Thunk:
         output[...] = source
 
     return run
-
-
-PRINT: Registration = shaped(
-    Signature("Print", "input: T, data: *U -> output: T"),
-    lambda node, given: [node.inputs[0].shape],
-    _print,
-    settings=_print_settings,
-    pure=False,
-)

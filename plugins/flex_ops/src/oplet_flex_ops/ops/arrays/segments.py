@@ -14,7 +14,7 @@ from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_int
 from oplet_flex_ops.kernel import computed, filled, reserve, zeros
-from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature, Types
+from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Types
 
 __all__ = ["fold_rows"]
 
@@ -54,15 +54,15 @@ def _segments(op: str, fold: np.ufunc, empty: int, types: Types, mean: bool = Fa
             np.divide(flat, np.maximum(np.bincount(whole), 1).astype(data.dtype)[:, None], out=flat)
         return output
 
-    return computed(Signature(op, "data: T, segment_ids: Tindices[1] -> output: T", T=types, Tindices=INDICES), compute)
+    return computed(op, "data: T, segment_ids: Tindices[1] -> output: T", T=types, Tindices=INDICES)(compute)
 
 
 _MEANS = tuple(type for type in NUMBERS if type.name.startswith(("FLOAT", "BFLOAT", "COMPLEX")))
-SEGMENTSUM: Registration = _segments("SegmentSum", np.add, 0, NUMBERS)
-SEGMENTMEAN: Registration = _segments("SegmentMean", np.add, 0, _MEANS, mean=True)
-SEGMENTMAX: Registration = _segments("SegmentMax", np.maximum, 0, REALS)
-SEGMENTMIN: Registration = _segments("SegmentMin", np.minimum, 0, REALS)
-SEGMENTPROD: Registration = _segments("SegmentProd", np.multiply, 1, NUMBERS)
+SEGMENTSUM = _segments("SegmentSum", np.add, 0, NUMBERS)
+SEGMENTMEAN = _segments("SegmentMean", np.add, 0, _MEANS, mean=True)
+SEGMENTMAX = _segments("SegmentMax", np.maximum, 0, REALS)
+SEGMENTMIN = _segments("SegmentMin", np.minimum, 0, REALS)
+SEGMENTPROD = _segments("SegmentProd", np.multiply, 1, NUMBERS)
 
 
 def _extreme(dtype: np.dtype[Any], side: str) -> Any:
@@ -95,15 +95,15 @@ def _unsorted(op: str, fold: np.ufunc, empty: int | str, types: Types) -> Regist
         order = order[int(np.count_nonzero(flat < 0)) :]  # negative numbers are those of rows to leave out
         fold_rows(fold, data.reshape(flat.size, size)[order], flat[order], output.reshape(count, size))
 
-    text = "data: T, segment_ids: Tindices, num_segments: Tnumsegments[0] -> output: T"
-    signature = Signature(op, text, T=types, Tindices=(*INDICES, TensorType.INT16), Tnumsegments=INDICES)
-    return filled(signature, shapes, compute, reads=["num_segments"])
+    text = "data: T, segment_ids: Tindices, num_segments: Tnumsegments[0]! -> output: T"
+    indices = (*INDICES, TensorType.INT16)
+    return filled(op, text, shapes, T=types, Tindices=indices, Tnumsegments=INDICES)(compute)
 
 
-UNSORTEDSEGMENTSUM: Registration = _unsorted("UnsortedSegmentSum", np.add, 0, NUMBERS)
-UNSORTEDSEGMENTPROD: Registration = _unsorted("UnsortedSegmentProd", np.multiply, 1, NUMBERS)
-UNSORTEDSEGMENTMAX: Registration = _unsorted("UnsortedSegmentMax", np.maximum, "min", REALS)
-UNSORTEDSEGMENTMIN: Registration = _unsorted("UnsortedSegmentMin", np.minimum, "max", REALS)
+UNSORTEDSEGMENTSUM = _unsorted("UnsortedSegmentSum", np.add, 0, NUMBERS)
+UNSORTEDSEGMENTPROD = _unsorted("UnsortedSegmentProd", np.multiply, 1, NUMBERS)
+UNSORTEDSEGMENTMAX = _unsorted("UnsortedSegmentMax", np.maximum, "min", REALS)
+UNSORTEDSEGMENTMIN = _unsorted("UnsortedSegmentMin", np.minimum, "max", REALS)
 
 
 def _partition(count: int, data: Array, partitions: Array) -> list[Array]:
@@ -120,11 +120,11 @@ def _partition(count: int, data: Array, partitions: Array) -> list[Array]:
     return [rows[part] for part in np.split(order, ends[:-1])]
 
 
-DYNAMICPARTITION: Registration = computed(
-    Signature("DynamicPartition", "data: T, partitions: INT32 -> outputs: num_partitions*T"),
-    lambda count, data, partitions: _partition(count, data, partitions)[0] if count == 1 else _partition(count, data, partitions),
-    settings=lambda attributes: attributes.integer("num_partitions", least=1, most=1 << 16),
-)
+DYNAMICPARTITION = computed(
+    "DynamicPartition",
+    "data: T, partitions: INT32 -> outputs: num_partitions*T",
+    lambda attributes: attributes.integer("num_partitions", least=1, most=1 << 16),
+)(lambda count, data, partitions: _partition(count, data, partitions)[0] if count == 1 else _partition(count, data, partitions))
 
 
 def _stitch(given: Any, *operands: Array) -> Array:
@@ -144,7 +144,5 @@ def _stitch(given: Any, *operands: Array) -> Array:
     return merged
 
 
-DYNAMICSTITCH: Registration = computed(Signature("DynamicStitch", "indices: N*INT32, data: N*T -> merged: T"), _stitch)
-PARALLELDYNAMICSTITCH: Registration = computed(
-    Signature("ParallelDynamicStitch", "indices: N*INT32, data: N*T -> merged: T"), _stitch
-)
+DYNAMICSTITCH = computed("DynamicStitch", "indices: N*INT32, data: N*T -> merged: T")(_stitch)
+PARALLELDYNAMICSTITCH = computed("ParallelDynamicStitch", "indices: N*INT32, data: N*T -> merged: T")(_stitch)

@@ -16,15 +16,15 @@ from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled
 from oplet_flex_ops.numerics.dense import PORTION, portions
-from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature
+from oplet_flex_ops.signature import INDICES, NUMBERS, REALS
+
+_SHORT = (*INDICES, TensorType.INT16)
 
 
-def _where(given: Any, values: Array) -> Array:
+@computed("Where", "input: T -> index: INT64", T=(TensorType.BOOL, *NUMBERS))
+def WHERE(given: Any, values: Array) -> Array:
     ensure(values.ndim >= 1, "the input must have at least one dimension.")
     return np.stack((values != 0).nonzero(), 1)
-
-
-WHERE: Registration = computed(Signature("Where", "input: T -> index: INT64", T=(TensorType.BOOL, *NUMBERS)), _where)
 
 
 def _select_shapes(node: Node, given: Any) -> list[Shape]:
@@ -35,7 +35,8 @@ def _select_shapes(node: Node, given: Any) -> list[Shape]:
     return [then.shape]
 
 
-def _select(given: Any, outputs: list[Array], condition: Array, then: Array, other: Array) -> None:
+@filled("Select", "condition: BOOL, t: T, e: T -> output: T", _select_shapes)
+def SELECT(given: Any, outputs: list[Array], condition: Array, then: Array, other: Array) -> None:
     rows = condition.reshape(condition.shape + (1,) * (then.ndim - condition.ndim)) if condition.ndim == 1 else condition
     outputs[0][...] = other
     np.copyto(outputs[0], then, where=rows)
@@ -49,13 +50,10 @@ def _select_v2_shapes(node: Node, given: Any) -> list[Shape]:
         raise
 
 
-def _select_v2(given: Any, outputs: list[Array], condition: Array, then: Array, other: Array) -> None:
+@filled("SelectV2", "condition: BOOL, t: T, e: T -> output: T", _select_v2_shapes)
+def SELECTV2(given: Any, outputs: list[Array], condition: Array, then: Array, other: Array) -> None:
     outputs[0][...] = other
     np.copyto(outputs[0], then, where=condition)
-
-
-SELECT: Registration = filled(Signature("Select", "condition: BOOL, t: T, e: T -> output: T"), _select_shapes, _select)
-SELECTV2: Registration = filled(Signature("SelectV2", "condition: BOOL, t: T, e: T -> output: T"), _select_v2_shapes, _select_v2)
 
 
 def _boundaries(attributes: Attributes) -> Array:
@@ -69,23 +67,18 @@ def _boundaries(attributes: Attributes) -> Array:
     return found
 
 
-def _bucketize(boundaries: Array, outputs: list[Array], values: Array) -> None:
+@filled(
+    "Bucketize",
+    "input: T -> output: INT32",
+    lambda node, given: [node.inputs[0].shape],
+    _boundaries,
+    T=(TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64),
+)
+def BUCKETIZE(boundaries: Array, outputs: list[Array], values: Array) -> None:
     # Floats and integers are compared with the boundaries as floats, doubles as doubles.
     wide = np.float64 if values.dtype == np.float64 else np.float32
     for part in portions(values.shape):
         outputs[0][part] = np.searchsorted(boundaries.astype(wide), values[part].astype(wide, copy=False), "right")
-
-
-BUCKETIZE: Registration = filled(
-    Signature(
-        "Bucketize",
-        "input: T -> output: INT32",
-        T=(TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64),
-    ),
-    lambda node, given: [node.inputs[0].shape],
-    _bucketize,
-    settings=_boundaries,
-)
 
 
 def _bound(op: str, side: Any) -> Registration:
@@ -99,11 +92,11 @@ def _bound(op: str, side: Any) -> Registration:
             found[...] = np.searchsorted(row, sought, side)
 
     text = "sorted_inputs: T[2], values: T[2] -> output: out_type"
-    return filled(Signature(op, text, T=REALS, out_type=INDICES), shapes, compute)
+    return filled(op, text, shapes, T=REALS, out_type=INDICES)(compute)
 
 
-LOWERBOUND: Registration = _bound("LowerBound", "left")
-UPPERBOUND: Registration = _bound("UpperBound", "right")
+LOWERBOUND = _bound("LowerBound", "left")
+UPPERBOUND = _bound("UpperBound", "right")
 
 
 def _ensure_k(node: Node, k: int) -> list[Shape]:
@@ -123,20 +116,19 @@ def _descending(values: Array) -> Array:
     return np.argsort(np.negative(wide), -1, "stable")
 
 
-def _top_k(given: Any, outputs: list[Array], values: Array, *k: Array) -> None:
+@filled(
+    "TopKV2",
+    "input: T, k: Tk[0]! -> values: T, indices: index_type",
+    lambda node, given: _ensure_k(node, read_int(node.inputs[1])),
+    T=REALS,
+    Tk=_SHORT,
+    index_type=_SHORT,
+)
+def TOPKV2(given: Any, outputs: list[Array], values: Array, *k: Array) -> None:
     if outputs[0].size:
         best = _descending(values)[..., : outputs[0].shape[-1]]
         outputs[1][...] = best
         outputs[0][...] = np.take_along_axis(values, best, -1)
-
-
-_SHORT = (*INDICES, TensorType.INT16)
-TOPKV2: Registration = filled(
-    Signature("TopKV2", "input: T, k: Tk[0] -> values: T, indices: index_type", T=REALS, Tk=_SHORT, index_type=_SHORT),
-    lambda node, given: _ensure_k(node, read_int(node.inputs[1])),
-    _top_k,
-    reads=["k"],
-)
 
 
 def _in_top_k_shapes(node: Node, given: Any) -> list[Shape]:
@@ -157,16 +149,15 @@ def _in_top_k(k: int | None, outputs: list[Array], predictions: Array, targets: 
     outputs[0][...] = known & ((predictions > chosen).sum(1) < most)
 
 
-INTOPK: Registration = filled(
-    Signature("InTopK", "predictions: FLOAT32[2], targets: T[1] -> precision: BOOL", T=INDICES),
+INTOPK = filled(
+    "InTopK",
+    "predictions: FLOAT32[2], targets: T[1] -> precision: BOOL",
     _in_top_k_shapes,
-    _in_top_k,
-    settings=lambda attributes: attributes.integer("k"),
-)
-INTOPKV2: Registration = filled(
-    Signature("InTopKV2", "predictions: FLOAT32[2], targets: T[1], k: T[0] -> precision: BOOL", T=INDICES),
-    _in_top_k_shapes,
-    _in_top_k,
+    lambda attributes: attributes.integer("k"),
+    T=INDICES,
+)(_in_top_k)
+INTOPKV2 = filled("InTopKV2", "predictions: FLOAT32[2], targets: T[1], k: T[0] -> precision: BOOL", _in_top_k_shapes, T=INDICES)(
+    _in_top_k
 )
 
 
@@ -179,7 +170,14 @@ def _nth_shapes(node: Node, reverse: bool) -> list[Shape]:
     return [source.shape[:-1]]
 
 
-def _nth(reverse: bool, outputs: list[Array], values: Array, n: Array) -> None:
+@filled(
+    "NthElement",
+    "input: T, n: INT32[0]! -> values: T",
+    _nth_shapes,
+    lambda attributes: attributes.flag("reverse", default=False),
+    T=REALS,
+)
+def NTHELEMENT(reverse: bool, outputs: list[Array], values: Array, n: Array) -> None:
     length = values.shape[-1]
     place = length - 1 - int(n) if reverse else int(n)
     rows, found = values.reshape(-1, length), outputs[0].reshape(-1)
@@ -190,12 +188,3 @@ def _nth(reverse: bool, outputs: list[Array], values: Array, n: Array) -> None:
         else:
             some = np.partition(some, place, -1)
         found[part] = some[:, place]
-
-
-NTHELEMENT: Registration = filled(
-    Signature("NthElement", "input: T, n: INT32[0] -> values: T", T=REALS),
-    _nth_shapes,
-    _nth,
-    settings=lambda attributes: attributes.flag("reverse", default=False),
-    reads=["n"],
-)

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, ensure
+from oplet import Node, ensure
 from oplet.kernels.arrays import Array, Shape, Thunk
 from oplet.kernels.axes import read_int, resolve_axis
 from oplet_flex_ops.kernel import computed, shaped, viewed
-from oplet_flex_ops.signature import INDICES, Signature
+from oplet_flex_ops.signature import INDICES
 
 
 def _constants(node: Node, values: list[Any]) -> Thunk:
@@ -45,19 +45,13 @@ def _size_shapes(node: Node, given: Any) -> list[Shape]:
     return [()]
 
 
-SHAPE: Registration = shaped(Signature("Shape", "input: T -> output: out_type", out_type=INDICES), _shape_shapes, _shape_bind)
-SHAPEN: Registration = shaped(
-    Signature("ShapeN", "input: N*T -> output: N*out_type", out_type=INDICES), _shape_shapes, _shape_bind
+SHAPE = shaped("Shape", "input: T -> output: out_type", _shape_shapes, out_type=INDICES)(_shape_bind)
+SHAPEN = shaped("ShapeN", "input: N*T -> output: N*out_type", _shape_shapes, out_type=INDICES)(_shape_bind)
+SIZE = shaped("Size", "input: T -> output: out_type", _size_shapes, out_type=INDICES)(
+    lambda node, given: _constants(node, [node.inputs[0].size])
 )
-SIZE: Registration = shaped(
-    Signature("Size", "input: T -> output: out_type", out_type=INDICES),
-    _size_shapes,
-    lambda node, given: _constants(node, [node.inputs[0].size]),
-)
-RANK: Registration = shaped(
-    Signature("Rank", "input: T -> output: INT32"),
-    lambda node, given: [()],
-    lambda node, given: _constants(node, [node.inputs[0].ndim]),
+RANK = shaped("Rank", "input: T -> output: INT32", lambda node, given: [()])(
+    lambda node, given: _constants(node, [node.inputs[0].ndim])
 )
 
 
@@ -73,11 +67,13 @@ def _broadcast(first: Array, second: Array) -> list[tuple[int, int, int]]:
     return found
 
 
-def _broadcast_args(given: Any, first: Array, second: Array) -> Array:
+@computed("BroadcastArgs", "s0: T[1], s1: T[1] -> r0: T", T=INDICES)
+def BROADCASTARGS(given: Any, first: Array, second: Array) -> Array:
     return np.array([size for _, _, size in _broadcast(first, second)], first.dtype)
 
 
-def _gradient_args(given: Any, first: Array, second: Array) -> list[Array]:
+@computed("BroadcastGradientArgs", "s0: T[1], s1: T[1] -> r0: T, r1: T", T=INDICES)
+def BROADCASTGRADIENTARGS(given: Any, first: Array, second: Array) -> list[Array]:
     axes = _broadcast(first, second)
     if first.tolist() == second.tolist():
         return [np.empty(0, first.dtype)] * 2
@@ -87,19 +83,16 @@ def _gradient_args(given: Any, first: Array, second: Array) -> list[Array]:
     ]
 
 
-BROADCASTARGS: Registration = computed(Signature("BroadcastArgs", "s0: T[1], s1: T[1] -> r0: T", T=INDICES), _broadcast_args)
-BROADCASTGRADIENTARGS: Registration = computed(
-    Signature("BroadcastGradientArgs", "s0: T[1], s1: T[1] -> r0: T, r1: T", T=INDICES), _gradient_args
-)
-
-
 def _offset_shapes(node: Node, given: Any) -> list[Shape]:
     shapes = {tensor.shape for tensor in node.inputs[1:]}
     ensure(len(shapes) == 1, f"the shapes to concatenate must have one rank, not {sorted(shapes)}.")
     return [tensor.shape for tensor in node.inputs[1:]]
 
 
-def _offset_bind(node: Node, given: Any) -> Thunk:
+@shaped(
+    "ConcatOffset", "concat_dim: INT32[0], shape: N*shape_type[1] -> offset: N*shape_type", _offset_shapes, shape_type=INDICES
+)
+def CONCATOFFSET(node: Node, given: Any) -> Thunk:
     axis, sources = node.inputs[0], [tensor.data for tensor in node.inputs[1:]]
     outputs = [output.data for output in node.outputs]
 
@@ -117,13 +110,6 @@ def _offset_bind(node: Node, given: Any) -> Thunk:
     return run
 
 
-CONCATOFFSET: Registration = shaped(
-    Signature("ConcatOffset", "concat_dim: INT32[0], shape: N*shape_type[1] -> offset: N*shape_type", shape_type=INDICES),
-    _offset_shapes,
-    _offset_bind,
-)
-
-
 def _ensured(node: Node, wanted: Shape | None) -> list[Shape]:
     shape = node.inputs[0].shape
     ensure(
@@ -133,9 +119,6 @@ def _ensured(node: Node, wanted: Shape | None) -> list[Shape]:
     return [shape]
 
 
-ENSURESHAPE: Registration = viewed(
-    Signature("EnsureShape", "input: T -> output: T"),
-    _ensured,
-    lambda node, given: [node.inputs[0].data],
-    settings=lambda attributes: attributes.shape("shape"),
+ENSURESHAPE = viewed("EnsureShape", "input: T -> output: T", _ensured, lambda attributes: attributes.shape("shape"))(
+    lambda node, given: [node.inputs[0].data]
 )

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from oplet import Node, Registration, Tensor, TensorType, ensure
+from oplet import Node, Tensor, TensorType, ensure
 from oplet.kernels.arrays import Shape, Thunk
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import shaped, viewed
-from oplet_flex_ops.signature import INDICES, Signature
+from oplet_flex_ops.signature import INDICES
 
 #: Bits of the masks.
 _MOST_ENTRIES = 32
@@ -36,12 +36,12 @@ def _slices(node: Node) -> tuple[Any, ...]:
     return (*found, ...)
 
 
-SLICE: Registration = viewed(
-    Signature("Slice", "input: T, begin: Index[1], size: Index[1] -> output: T", Index=INDICES),
+SLICE = viewed(
+    "Slice",
+    "input: T, begin: Index[1]!, size: Index[1]! -> output: T",
     lambda node, given: [tuple(part.stop - part.start for part in _slices(node)[:-1])],
-    lambda node, given: [node.inputs[0].data[_slices(node)]],
-    reads=["begin", "size"],
-)
+    Index=INDICES,
+)(lambda node, given: [node.inputs[0].data[_slices(node)]])
 
 
 class _Masks(NamedTuple):
@@ -122,15 +122,15 @@ def _range(begin: int, end: int, stride: int, size: int, begin_open: int, end_op
 
 
 _TYPES = (*INDICES, TensorType.INT16)
-_ENTRIES = "begin: Index[1], end: Index[1], strides: Index[1]"
+_ENTRIES = "begin: Index[1]!, end: Index[1]!, strides: Index[1]!"
 
-STRIDEDSLICE: Registration = viewed(
-    Signature("StridedSlice", f"input: T, {_ENTRIES} -> output: T", Index=_TYPES),
+STRIDEDSLICE = viewed(
+    "StridedSlice",
+    f"input: T, {_ENTRIES} -> output: T",
     lambda node, masks: [_strided(node.inputs[0].shape, node.inputs[1:4], masks).shape],
-    lambda node, masks: [node.inputs[0].data[_strided(node.inputs[0].shape, node.inputs[1:4], masks).where]],
-    settings=_masks,
-    reads=["begin", "end", "strides"],
-)
+    _masks,
+    Index=_TYPES,
+)(lambda node, masks: [node.inputs[0].data[_strided(node.inputs[0].shape, node.inputs[1:4], masks).where]])
 
 
 def _grad_shapes(node: Node, masks: _Masks) -> list[Shape]:
@@ -141,7 +141,8 @@ def _grad_shapes(node: Node, masks: _Masks) -> list[Shape]:
     return [tuple(sizes)]
 
 
-def _grad_bind(node: Node, masks: _Masks) -> Thunk:
+@shaped("StridedSliceGrad", f"shape: Index[1]!, {_ENTRIES}, dy: T -> output: T", _grad_shapes, _masks, Index=INDICES)
+def STRIDEDSLICEGRAD(node: Node, masks: _Masks) -> Thunk:
     output, source = node.outputs[0].data, node.inputs[4].data
     target = output[_strided(output.shape, node.inputs[1:4], masks).where]
     zero = b"" if output.dtype == object else 0
@@ -160,7 +161,8 @@ def _update_shapes(node: Node, masks: _Masks) -> list[Shape]:
     return [source.shape]
 
 
-def _update_bind(node: Node, masks: _Masks) -> Thunk:
+@shaped("TensorStridedSliceUpdate", f"input: T, {_ENTRIES}, value: T -> output: T", _update_shapes, _masks, Index=INDICES)
+def TENSORSTRIDEDSLICEUPDATE(node: Node, masks: _Masks) -> Thunk:
     source, value, output = node.inputs[0].data, node.inputs[4].data, node.outputs[0].data
     target = output[_strided(output.shape, node.inputs[1:4], masks).where]
 
@@ -169,19 +171,3 @@ def _update_bind(node: Node, masks: _Masks) -> Thunk:
         target[...] = value
 
     return run
-
-
-STRIDEDSLICEGRAD: Registration = shaped(
-    Signature("StridedSliceGrad", f"shape: Index[1], {_ENTRIES}, dy: T -> output: T", Index=INDICES),
-    _grad_shapes,
-    _grad_bind,
-    settings=_masks,
-    reads=["shape", "begin", "end", "strides"],
-)
-TENSORSTRIDEDSLICEUPDATE: Registration = shaped(
-    Signature("TensorStridedSliceUpdate", f"input: T, {_ENTRIES}, value: T -> output: T", Index=INDICES),
-    _update_shapes,
-    _update_bind,
-    settings=_masks,
-    reads=["begin", "end", "strides"],
-)

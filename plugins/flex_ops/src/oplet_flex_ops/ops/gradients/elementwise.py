@@ -16,7 +16,7 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.elementwise import binary
-from oplet_flex_ops.numerics.operator import Signature, operator
+from oplet_flex_ops.numerics.operator import operator
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, REAL
 from oplet_flex_ops.ops.arithmetic.unary import SELU_ALPHA, SELU_SCALE, leaky
 
@@ -75,7 +75,7 @@ def _inverse(y: Array, dy: Array, out: Array) -> None:
 
 ELUGRAD = _gradient(_elu, *FLOATS)
 INVGRAD = RECIPROCALGRAD = _gradient(_inverse, *_ANALYTIC)
-LEAKYRELUGRAD = operator(Signature(["T", "T"], ["T"], {"T": FLOATS}, {"T": TensorType.FLOAT32}), _shapes, leaky)
+LEAKYRELUGRAD = operator("T=FLOAT32, T -> T", _shapes, T=FLOATS)(leaky)
 RELU6GRAD = _gradient(lambda g, x, out: np.multiply(g, (x > 0) & (x < 6), out), *REAL)
 RELUGRAD = _gradient(lambda g, x, out: np.multiply(g, x > 0, out), *REAL)
 RSQRTGRAD = _gradient(_rsqrt, *_ANALYTIC)

@@ -14,16 +14,14 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet.kernels.broadcasting import broadcast_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator, writing
 from oplet_flex_ops.numerics.planes import (
-    Plane,
     depthwise,
-    dilations_of,
     ensure_filters,
     ensure_planes,
     filter_gradient,
     input_gradient,
-    plane_of,
+    plane_of_filters,
 )
 from oplet_flex_ops.numerics.types import FLOATS, INDEX, NUMBERS
 
@@ -37,9 +35,6 @@ def _convolution(wanted: str, *, separate: bool) -> Registration:
     """
     place = 0 if wanted == "source" else 1
 
-    def plane(attributes: Attributes, source: Shape, filters: Shape) -> Plane:
-        return plane_of(attributes, source, filters[:2], attributes.integers("strides"), dilations_of(attributes))
-
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         sizes, gradient = node.inputs[place], node.inputs[2]
         ensure_planes(node.inputs[1 - place], gradient)
@@ -49,46 +44,44 @@ def _convolution(wanted: str, *, separate: bool) -> Registration:
         source, filters = (made, node.inputs[1].shape) if wanted == "source" else (node.inputs[0].shape, made)
         ensure_filters(node, source, filters, separate=separate)
         results = filters[2] * filters[3] if separate else filters[3]
-        given = (source[0], *plane(attributes, source, filters).out, results)
+        given = (source[0], *plane_of_filters(attributes, source, filters).out, results)
         ensure(gradient.shape == given, f"the gradient {gradient} must have the shape {list(given)} of the convolution's result.")
         return [made]
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         gradient, [output] = inputs[2], outputs
         source, filters = (output, inputs[1]) if wanted == "source" else (inputs[0], output)
-        windows = plane(attributes, source.shape, filters.shape)
+        windows = plane_of_filters(attributes, source.shape, filters.shape)
         if separate:
             return depthwise(windows, source, filters, gradient, wanted)
         if wanted == "source":
             return input_gradient(windows, filters, gradient, output)
         return filter_gradient(windows, source, gradient, output)
 
-    inputs: list[str | TensorType] = [TensorType.INT32, "T", "T"] if wanted == "source" else ["T", TensorType.INT32, "T"]
+    text = "INT32!, T, T -> T" if wanted == "source" else "T, INT32!, T -> T"
     types = (*FLOATS, TensorType.INT32) if wanted == "source" and not separate else FLOATS
-    return operator(Signature(inputs, ["T"], {"T": types}), shapes, formula, values=[place])
+    return operator(text, shapes, T=types)(formula)
 
 
-def _bias() -> Registration:
-    """Build BiasAddGrad: sums over all axes but the channels."""
-
-    def axis(attributes: Attributes) -> int:
-        return 1 if attributes.text("data_format", "NHWC", "NCHW", default="NHWC") == "NCHW" else -1
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        source = node.inputs[0]
-        least = 3 if axis(attributes) == 1 else 2
-        ensure(source.ndim >= least, f"{source} has too few dimensions for the gradient of a bias; it must have {least}.")
-        return [(source.shape[axis(attributes)],)]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        [source], [output] = inputs, outputs
-        others = tuple(each for each in range(source.ndim) if each != axis(attributes) % source.ndim)
-        return lambda: np.add.reduce(source, others, output.dtype, out=output)
-
-    return operator(Signature(["T"], ["T"], {"T": NUMBERS}), shapes, formula)
+def _bias_axis(attributes: Attributes) -> int:
+    return 1 if attributes.text("data_format", "NHWC", "NCHW", default="NHWC") == "NCHW" else -1
 
 
-BIASADDGRAD = _bias()
+def _bias_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    source = node.inputs[0]
+    least = 3 if _bias_axis(attributes) == 1 else 2
+    ensure(source.ndim >= least, f"{source} has too few dimensions for the gradient of a bias; it must have {least}.")
+    return [(source.shape[_bias_axis(attributes)],)]
+
+
+@operator("T -> T", _bias_shapes, T=NUMBERS)
+def BIASADDGRAD(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Sum over all axes but the channels."""
+    [source], [output] = inputs, outputs
+    others = tuple(each for each in range(source.ndim) if each != _bias_axis(attributes) % source.ndim)
+    return lambda: np.add.reduce(source, others, output.dtype, out=output)
+
+
 CONV2DBACKPROPFILTER = _convolution("filters", separate=False)
 CONV2DBACKPROPINPUT = _convolution("source", separate=False)
 DEPTHWISECONV2DNATIVEBACKPROPFILTER = _convolution("filters", separate=True)
@@ -101,61 +94,46 @@ def _log_softmax(features: Array) -> Array:
     return result
 
 
-def _dense() -> Registration:
-    """Build SoftmaxCrossEntropyWithLogits: labels are probabilities; features and labels broadcast."""
+def _dense_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    for tensor in node.inputs:
+        ensure(tensor.ndim <= 2, f"{tensor} must have at most two dimensions, a row for each example.")
+    shape = broadcast_shape(*node.inputs)
+    ensure(len(shape) == 2 and shape[1] > 0, f"{node.inputs[0]} and {node.inputs[1]} must make a matrix with one class or more.")
+    return [shape[:1], shape]
 
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        for tensor in node.inputs:
-            ensure(tensor.ndim <= 2, f"{tensor} must have at most two dimensions, a row for each example.")
-        shape = broadcast_shape(*node.inputs)
+
+@operator("T, T -> T, T", _dense_shapes, T=FLOATS)
+@writing
+def SOFTMAXCROSSENTROPYWITHLOGITS(features: Array, labels: Array, loss: Array, gradient: Array) -> None:
+    """Compute cross entropies and gradients; labels are probabilities, features and labels broadcast."""
+    logarithms = np.broadcast_to(_log_softmax(np.broadcast_to(features, gradient.shape)), gradient.shape)
+    # What has no probability counts nothing, also where its logarithm is infinite.
+    np.negative(np.where(labels == 0, 0, labels * logarithms).sum(-1), loss)
+    np.subtract(np.exp(logarithms), labels, gradient)
+
+
+def _sparse_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    features, labels = node.inputs
+    ensure(features.ndim == 2 and features.shape[1] > 0, f"{features} must be a matrix with one class or more.")
+    ensure(labels.shape == features.shape[:1], f"{labels} must have one label for each row of {features}.")
+    return [labels.shape, features.shape]
+
+
+@operator("T, Tlabels=INT64 -> T, T", _sparse_shapes, T=FLOATS, Tlabels=INDEX)
+def SPARSESOFTMAXCROSSENTROPYWITHLOGITS(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Compute cross entropies and gradients; labels are class numbers."""
+    (features, labels), (loss, gradient) = inputs, outputs
+    rows, classes = np.arange(features.shape[0]), features.shape[1]
+
+    def run() -> None:
+        outside = (labels < 0) | (labels >= classes)
         ensure(
-            len(shape) == 2 and shape[1] > 0, f"{node.inputs[0]} and {node.inputs[1]} must make a matrix with one class or more."
+            not outside.any(),
+            lambda: f"Received a label value of {labels[outside][0]}, outside the valid range of [0, {classes}).",
         )
-        return [shape[:1], shape]
+        logarithms = _log_softmax(features)
+        np.negative(logarithms[rows, labels], loss)
+        np.exp(logarithms, gradient)
+        gradient[rows, labels] -= 1
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        (features, labels), (loss, gradient) = inputs, outputs
-
-        def run() -> None:
-            logarithms = np.broadcast_to(_log_softmax(np.broadcast_to(features, gradient.shape)), gradient.shape)
-            # What has no probability counts nothing, also where its logarithm is infinite.
-            np.negative(np.where(labels == 0, 0, labels * logarithms).sum(-1), loss)
-            np.subtract(np.exp(logarithms), labels, gradient)
-
-        return run
-
-    return operator(Signature(["T", "T"], ["T", "T"], {"T": FLOATS}), shapes, formula)
-
-
-def _sparse() -> Registration:
-    """Build SparseSoftmaxCrossEntropyWithLogits: labels are class numbers."""
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        features, labels = node.inputs
-        ensure(features.ndim == 2 and features.shape[1] > 0, f"{features} must be a matrix with one class or more.")
-        ensure(labels.shape == features.shape[:1], f"{labels} must have one label for each row of {features}.")
-        return [labels.shape, features.shape]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        (features, labels), (loss, gradient) = inputs, outputs
-        rows, classes = np.arange(features.shape[0]), features.shape[1]
-
-        def run() -> None:
-            outside = (labels < 0) | (labels >= classes)
-            ensure(
-                not outside.any(),
-                lambda: f"Received a label value of {labels[outside][0]}, outside the valid range of [0, {classes}).",
-            )
-            logarithms = _log_softmax(features)
-            np.negative(logarithms[rows, labels], loss)
-            np.exp(logarithms, gradient)
-            gradient[rows, labels] -= 1
-
-        return run
-
-    types = {"T": FLOATS, "Tlabels": INDEX}
-    return operator(Signature(["T", "Tlabels"], ["T", "T"], types, {"Tlabels": TensorType.INT64}), shapes, formula)
-
-
-SOFTMAXCROSSENTROPYWITHLOGITS = _dense()
-SPARSESOFTMAXCROSSENTROPYWITHLOGITS = _sparse()
+    return run

@@ -11,8 +11,8 @@ from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.operands import ensure_same_shape
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
-from oplet_flex_ops.ops.arithmetic.normalization import batch_norm_signature, channel_axis, ensure_statistics
+from oplet_flex_ops.numerics.operator import Step, operator
+from oplet_flex_ops.ops.arithmetic.normalization import batch_norm, channel_axis, ensure_statistics
 from oplet_flex_ops.ops.arithmetic.softmax import lrn_sums
 
 
@@ -49,39 +49,35 @@ def _batch_norm(version: int) -> Registration:
 
         return run
 
-    given: list[str | TensorType] = ["T", "T", "T" if version == 1 else TensorType.FLOAT32, *["U"] * (3 if version == 3 else 2)]
-    return operator(batch_norm_signature(given, ["T", "U", "U", "U", "U"], version), shapes, formula)
+    scale = "T" if version == 1 else "FLOAT32"
+    return batch_norm(f"T, T, {scale}, U, U{', U' * (version == 3)} -> T, U, U, U, U", shapes, version)(formula)
 
 
-def _lrn() -> Registration:
-    """Build LRNGrad, from the output's gradient, the input and the output."""
+def _lrn_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    ensure_same_shape(*node.inputs)
+    ensure(node.inputs[0].ndim == 4, f"{node.inputs[0]} must have four dimensions.")
+    return [node.inputs[0].shape]
 
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_same_shape(*node.inputs)
-        ensure(node.inputs[0].ndim == 4, f"{node.inputs[0]} must have four dimensions.")
-        return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        (gradient, source, result), [output] = inputs, outputs
-        radius = attributes.integer("depth_radius", default=5, least=0)
-        alpha, beta = attributes.number("alpha", default=1.0), attributes.number("beta", default=0.5)
-        places = np.arange(source.shape[-1])
-        high, low = np.minimum(places + radius + 1, len(places)), np.maximum(places - radius, 0)
+@operator("T=FLOAT32, T, T -> T", _lrn_shapes, T=(TensorType.FLOAT16, TensorType.FLOAT32))
+def LRNGRAD(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Compute the gradient, from the output's gradient, the input and the output."""
+    (gradient, source, result), [output] = inputs, outputs
+    radius = attributes.integer("depth_radius", default=5, least=0)
+    alpha, beta = attributes.number("alpha", default=1.0), attributes.number("beta", default=0.5)
+    places = np.arange(source.shape[-1])
+    high, low = np.minimum(places + radius + 1, len(places)), np.maximum(places - radius, 0)
 
-        def run() -> None:
-            sums = lrn_sums(attributes, source)
-            totals = np.zeros((*source.shape[:-1], source.shape[-1] + 1))
-            np.cumsum(gradient * result / sums, -1, out=totals[..., 1:])
-            around = totals[..., high] - totals[..., low]
-            np.copyto(output, gradient * sums ** np.float32(-beta) - 2 * alpha * beta * source * around, "unsafe")
+    def run() -> None:
+        sums = lrn_sums(attributes, source)
+        totals = np.zeros((*source.shape[:-1], source.shape[-1] + 1))
+        np.cumsum(gradient * result / sums, -1, out=totals[..., 1:])
+        around = totals[..., high] - totals[..., low]
+        np.copyto(output, gradient * sums ** np.float32(-beta) - 2 * alpha * beta * source * around, "unsafe")
 
-        return run
-
-    types = (TensorType.FLOAT16, TensorType.FLOAT32)
-    return operator(Signature(["T", "T", "T"], ["T"], {"T": types}, {"T": TensorType.FLOAT32}), shapes, formula)
+    return run
 
 
 FUSEDBATCHNORMGRAD = _batch_norm(1)
 FUSEDBATCHNORMGRADV2 = _batch_norm(2)
 FUSEDBATCHNORMGRADV3 = _batch_norm(3)
-LRNGRAD = _lrn()

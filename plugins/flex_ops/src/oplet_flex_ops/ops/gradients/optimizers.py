@@ -14,20 +14,19 @@ import numpy as np
 from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.limits import listed, paced
-from oplet_flex_ops.numerics.operator import Signature, attributes_of, quietly
+from oplet_flex_ops.attributes import attributes_of
+from oplet_flex_ops.numerics.operator import quietly
 from oplet_flex_ops.numerics.resources import value_of
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX, WIDE_FLOATS, WITH_HALF
 from oplet_flex_ops.ops.gradients.variables import rows_of
+from oplet_flex_ops.signature import Signature, Types
 
 _RESOURCE = TensorType.RESOURCE
 _ANALYTIC = (*FLOATS, *COMPLEX)
 
 
 def _step(
-    operands: str,
-    step: Callable[..., None],
-    types: Sequence[TensorType] = FLOATS,
-    flags: Sequence[tuple[str, bool]] = (),
+    operands: str, step: Callable[..., None], types: Types = FLOATS, flags: Sequence[tuple[str, bool]] = ()
 ) -> Registration:
     """Build the registration of one ResourceApply... update op.
 
@@ -40,12 +39,11 @@ def _step(
     """
     held, _, others = (part.split() for part in operands.partition("|"))
     sparse = "indices" in others
-    kinds: list[str | TensorType] = [_RESOURCE] * len(held)
-    kinds += ["Tindices" if name == "indices" else TensorType.INT64 if name == "global_step" else "T" for name in others]
-    signature = Signature(kinds, [], {"T": types, **({"Tindices": INDEX} if sparse else {})})
+    kinds = ["RESOURCE"] * len(held) + ["Tindices" if name == "indices" else "T" for name in others]
+    signature = Signature(f"{', '.join(kinds)} -> ", {"T": types} | ({"Tindices": INDEX} if sparse else {}))
 
     def prepare(context: Context, node: Node) -> None:
-        signature.check(node)
+        signature.ensure(node)
         for name, tensor in zip(others, node.inputs[len(held) :]):
             whole = name in ("grad", "delta", "indices")
             ensure(whole or tensor.size == 1, f"{tensor} is {name} of {attributes_of(node).op}; it must be one number.")

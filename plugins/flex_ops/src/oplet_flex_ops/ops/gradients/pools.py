@@ -9,16 +9,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
+from oplet import Node, Registration, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.kernel import zeros
+from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.planes import Plane, ensure_planes
 from oplet_flex_ops.numerics.types import FLOATS, REAL
 from oplet_flex_ops.ops.arithmetic.pooling import pool_plane
-
-_INT32 = TensorType.INT32
 
 
 def _ensure_gradient(node: Node, plane: Plane, source: Shape, position: int) -> None:
@@ -28,22 +27,18 @@ def _ensure_gradient(node: Node, plane: Plane, source: Shape, position: int) -> 
 
 
 def _max_pool(*, second: bool) -> Registration:
-    def sizes(attributes: Attributes, inputs: Sequence[Sequence[int]]) -> tuple[Sequence[int], Sequence[int]]:
-        return (inputs[0], inputs[1]) if second else (attributes.integers("ksize"), attributes.integers("strides"))
-
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         source = node.inputs[0]
         ensure_planes(*node.inputs[:3])
-        plane = pool_plane(attributes, source.shape, *sizes(attributes, [read_ints(each) for each in node.inputs[3:]]))
+        plane = pool_plane(attributes, source.shape, *map(read_ints, node.inputs[3:]))
         for position in (1, 2):
             _ensure_gradient(node, plane, source.shape, position)
         return [source.shape]
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         (source, _, gradient), [output] = inputs[:3], outputs
-        plane = pool_plane(attributes, source.shape, *sizes(attributes, [each.ravel().tolist() for each in inputs[3:]]))
-        charge(source.itemsize * int(np.prod(plane.padded, dtype=object)) * source.shape[3])
-        padded = np.zeros((*plane.padded, source.shape[3]), source.dtype)
+        plane = pool_plane(attributes, source.shape, *(each.ravel().tolist() for each in inputs[3:]))
+        padded = zeros((*plane.padded, source.shape[3]), source.dtype)
 
         def run() -> None:
             for picture, given, result in zip(source, gradient, output):
@@ -64,77 +59,65 @@ def _max_pool(*, second: bool) -> Registration:
 
         return run
 
-    inputs: list[str | TensorType] = ["T", "T", "T", *([_INT32, _INT32] if second else [])]
-    signature = Signature(inputs, ["T"], {"T": REAL}, {"T": TensorType.FLOAT32})
-    return operator(signature, shapes, formula, values=[3, 4] if second else [])
+    return operator(f"T=FLOAT32, T, T{', INT32!, INT32!' * second} -> T", shapes, T=REAL)(formula)
 
 
-def _max_pool_by_place() -> Registration:
-    """Build MaxPoolGradWithArgmax: each window's gradient is added at the position that the third input names."""
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        source, gradient, places = node.inputs
-        ensure_planes(*node.inputs)
-        plane = pool_plane(attributes, source.shape, attributes.integers("ksize"), attributes.integers("strides"))
-        _ensure_gradient(node, plane, source.shape, 1)
-        ensure(places.shape == gradient.shape, f"the places {places} must have the shape of the gradient {gradient}.")
-        return [source.shape]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        (_, gradient, places), [output] = inputs, outputs
-        batch = output.shape[0]
-        picture = output.size // max(batch, 1)
-        starts = 0 if attributes.flag("include_batch_in_index", default=False) else np.arange(batch)[:, None] * picture
-
-        def run() -> None:
-            output.fill(0)
-            if not places.size:
-                return
-            rows = places.reshape(batch, -1) + starts
-            ensure(rows.min() >= 0 and rows.max() < output.size, f"a place is outside of the {output.size} values of the input.")
-            np.add.at(output.reshape(-1), rows.ravel(), gradient.ravel())
-
-        return run
-
-    types = {"T": REAL, "Targmax": (TensorType.INT64,)}
-    return operator(Signature(["T", "T", "Targmax"], ["T"], types), shapes, formula)
+def _max_pool_by_place_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    source, gradient, places = node.inputs
+    ensure_planes(*node.inputs)
+    plane = pool_plane(attributes, source.shape)
+    _ensure_gradient(node, plane, source.shape, 1)
+    ensure(places.shape == gradient.shape, f"the places {places} must have the shape of the gradient {gradient}.")
+    return [source.shape]
 
 
-def _avg_pool() -> Registration:
-    def plane_for(attributes: Attributes, source: Shape) -> Plane:
-        return pool_plane(attributes, source, attributes.integers("ksize"), attributes.integers("strides"))
+@operator("T, T, Targmax -> T", _max_pool_by_place_shapes, T=REAL, Targmax=(TensorType.INT64,))
+def MAXPOOLGRADWITHARGMAX(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Add each window's gradient at the position that the third input names."""
+    (_, gradient, places), [output] = inputs, outputs
+    batch = output.shape[0]
+    picture = output.size // max(batch, 1)
+    starts = 0 if attributes.flag("include_batch_in_index", default=False) else np.arange(batch)[:, None] * picture
 
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        sizes, gradient = node.inputs
-        ensure_planes(gradient)
-        ensure(sizes.shape == (4,), f"{sizes} is the shape of the pool's input; it must hold four sizes.")
-        source = tuple(read_ints(sizes))
-        ensure(min(source) > 0, f"{sizes} holds {list(source)}; the sizes must be above zero.")
-        _ensure_gradient(node, plane_for(attributes, source), source, 1)
-        return [source]
+    def run() -> None:
+        output.fill(0)
+        if not places.size:
+            return
+        rows = places.reshape(batch, -1) + starts
+        ensure(rows.min() >= 0 and rows.max() < output.size, f"a place is outside of the {output.size} values of the input.")
+        np.add.at(output.reshape(-1), rows.ravel(), gradient.ravel())
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        gradient, [output] = inputs[1], outputs
-        plane = plane_for(attributes, output.shape)
-        charge(output.itemsize * int(np.prod(plane.padded, dtype=object)) * output.shape[3])
-        padded = np.zeros((*plane.padded, output.shape[3]), output.dtype)
-        counts = sum(within.astype(output.dtype) for _, within in plane.valid())
-
-        def run() -> None:
-            for given, result in zip(gradient, output):
-                checkpoint()
-                shares = given / counts
-                padded.fill(0)
-                for _, _, part in plane.taps():
-                    padded[part] += shares
-                result[...] = padded[plane.inside]
-
-        return run
-
-    return operator(Signature([_INT32, "T"], ["T"], {"T": FLOATS}), shapes, formula, values=[0])
+    return run
 
 
-AVGPOOLGRAD = _avg_pool()
+def _avg_pool_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    sizes, gradient = node.inputs
+    ensure_planes(gradient)
+    ensure(sizes.shape == (4,), f"{sizes} is the shape of the pool's input; it must hold four sizes.")
+    source = tuple(read_ints(sizes))
+    ensure(min(source) > 0, f"{sizes} holds {list(source)}; the sizes must be above zero.")
+    _ensure_gradient(node, pool_plane(attributes, source), source, 1)
+    return [source]
+
+
+@operator("INT32!, T -> T", _avg_pool_shapes, T=FLOATS)
+def AVGPOOLGRAD(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    gradient, [output] = inputs[1], outputs
+    plane = pool_plane(attributes, output.shape)
+    padded = zeros((*plane.padded, output.shape[3]), output.dtype)
+    counts = sum(within.astype(output.dtype) for _, within in plane.valid())
+
+    def run() -> None:
+        for given, result in zip(gradient, output):
+            checkpoint()
+            shares = given / counts
+            padded.fill(0)
+            for _, _, part in plane.taps():
+                padded[part] += shares
+            result[...] = padded[plane.inside]
+
+    return run
+
+
 MAXPOOLGRAD = _max_pool(second=False)
 MAXPOOLGRADV2 = _max_pool(second=True)
-MAXPOOLGRADWITHARGMAX = _max_pool_by_place()

@@ -14,19 +14,22 @@ from oplet import Context, Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.limits import kept_array, kept_copy
 from oplet.kernels.operands import ensure_operands
-from oplet_flex_ops.numerics.operator import Signature, attributes_of, quietly
+from oplet_flex_ops.attributes import attributes_of
+from oplet_flex_ops.numerics.operator import quietly
 from oplet_flex_ops.numerics.resources import Variable, find, value_of, variable_named
 from oplet_flex_ops.numerics.types import EVERY, INDEX, NUMBERS
+from oplet_flex_ops.signature import Signature, Types
 
 _RESOURCE, _BOOL = TensorType.RESOURCE, TensorType.BOOL
 _TYPES = (*EVERY, TensorType.STRING)
 
 
-def _registration(signature: Signature, run: Callable[[Context, Node], None], *, dynamic: bool = False) -> Registration:
+def _registration(text: str, run: Callable[[Context, Node], None], *, dynamic: bool = False, **types: Types) -> Registration:
     """Build the registration of a variable op; with `dynamic`, `run` resizes its output."""
+    signature = Signature(text, types)
 
     def prepare(context: Context, node: Node) -> None:
-        signature.check(node)
+        signature.ensure(node)
         for output in node.outputs:
             if dynamic:
                 context.set_dynamic(output)
@@ -168,27 +171,27 @@ def _destroy(context: Context, node: Node) -> None:
     find(context, node.inputs[0]).value = None
 
 
-_SCATTER = Signature([_RESOURCE, "Tindices", "dtype"], [], {"dtype": NUMBERS, "Tindices": INDEX})
-_PUT = Signature([_RESOURCE, "Tindices", "dtype"], [], {"dtype": _TYPES, "Tindices": INDEX})
-_CHANGE = Signature([_RESOURCE, "dtype"], [], {"dtype": NUMBERS})
+def _change_op(function: np.ufunc) -> Registration:
+    return _registration("RESOURCE, dtype -> ", _change(function), dtype=NUMBERS)
 
-ASSIGNADDVARIABLEOP = _registration(_CHANGE, _change(np.add))
-ASSIGNSUBVARIABLEOP = _registration(_CHANGE, _change(np.subtract))
-ASSIGNVARIABLEOP = _registration(Signature([_RESOURCE, "dtype"], [], {"dtype": _TYPES}), _assign)
-DESTROYRESOURCEOP = _registration(Signature([_RESOURCE], []), _destroy)
-READVARIABLEOP = _registration(Signature([_RESOURCE], ["dtype"], {"dtype": _TYPES}), _read, dynamic=True)
-RESOURCEGATHER = _registration(
-    Signature([_RESOURCE, "Tindices"], ["dtype"], {"dtype": _TYPES, "Tindices": INDEX}), _gather, dynamic=True
-)  # fmt: skip
-RESOURCESCATTERADD = _registration(_SCATTER, _at(np.add))
-RESOURCESCATTERDIV = _registration(_SCATTER, _at(np.divide))
-RESOURCESCATTERMAX = _registration(_SCATTER, _at(np.maximum))
-RESOURCESCATTERMIN = _registration(_SCATTER, _at(np.minimum))
-RESOURCESCATTERMUL = _registration(_SCATTER, _at(np.multiply))
-RESOURCESCATTERSUB = _registration(_SCATTER, _at(np.subtract))
-RESOURCESCATTERUPDATE = _registration(_PUT, _update)
-VARIABLESHAPE = _registration(
-    Signature([_RESOURCE], ["out_type"], {"out_type": INDEX}, {"out_type": TensorType.INT32}), _shape, dynamic=True
-)  # fmt: skip
+
+def _scatter_op(function: np.ufunc) -> Registration:
+    return _registration("RESOURCE, Tindices, dtype -> ", _at(function), dtype=NUMBERS, Tindices=INDEX)
+
+
+ASSIGNADDVARIABLEOP = _change_op(np.add)
+ASSIGNSUBVARIABLEOP = _change_op(np.subtract)
+ASSIGNVARIABLEOP = _registration("RESOURCE, dtype -> ", _assign, dtype=_TYPES)
+DESTROYRESOURCEOP = _registration("RESOURCE -> ", _destroy)
+READVARIABLEOP = _registration("RESOURCE -> dtype", _read, dynamic=True, dtype=_TYPES)
+RESOURCEGATHER = _registration("RESOURCE, Tindices -> dtype", _gather, dynamic=True, dtype=_TYPES, Tindices=INDEX)
+RESOURCESCATTERADD = _scatter_op(np.add)
+RESOURCESCATTERDIV = _scatter_op(np.divide)
+RESOURCESCATTERMAX = _scatter_op(np.maximum)
+RESOURCESCATTERMIN = _scatter_op(np.minimum)
+RESOURCESCATTERMUL = _scatter_op(np.multiply)
+RESOURCESCATTERSUB = _scatter_op(np.subtract)
+RESOURCESCATTERUPDATE = _registration("RESOURCE, Tindices, dtype -> ", _update, dtype=_TYPES, Tindices=INDEX)
+VARIABLESHAPE = _registration("RESOURCE -> out_type=INT32", _shape, dynamic=True, out_type=INDEX)
 VARHANDLEOP = _handle()
-VARISINITIALIZEDOP = _registration(Signature([_RESOURCE], [_BOOL]), _is_initialized)
+VARISINITIALIZEDOP = _registration("RESOURCE -> BOOL", _is_initialized)

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, checkpoint, ensure
+from oplet import Node, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.limits import paced
 from oplet_flex_ops.kernel import filled, reserve
-from oplet_flex_ops.signature import FLOATS, Signature
+from oplet_flex_ops.signature import FLOATS
 
 
 def _colour_shapes(node: Node, given: Any) -> list[Shape]:
@@ -56,15 +56,11 @@ def _rgb(images: Array) -> Array:
     return np.stack([(1 - saturation + saturation * np.clip(part, 0, 1)) * value for part in parts], -1).astype(images.dtype)
 
 
-RGBTOHSV: Registration = filled(
-    Signature("RGBToHSV", "images: T -> output: T", T=FLOATS),
-    _colour_shapes,
-    lambda given, outputs, images: np.copyto(outputs[0], _hsv(_wide(images)), casting="unsafe"),
+RGBTOHSV = filled("RGBToHSV", "images: T -> output: T", _colour_shapes, T=FLOATS)(
+    lambda given, outputs, images: np.copyto(outputs[0], _hsv(_wide(images)), casting="unsafe")
 )
-HSVTORGB: Registration = filled(
-    Signature("HSVToRGB", "images: T -> output: T", T=FLOATS),
-    _colour_shapes,
-    lambda given, outputs, images: np.copyto(outputs[0], _rgb(_wide(images)), casting="unsafe"),
+HSVTORGB = filled("HSVToRGB", "images: T -> output: T", _colour_shapes, T=FLOATS)(
+    lambda given, outputs, images: np.copyto(outputs[0], _rgb(_wide(images)), casting="unsafe")
 )
 
 _TYPES = (TensorType.FLOAT32, TensorType.FLOAT16)
@@ -76,16 +72,12 @@ def _contrast_shapes(node: Node, given: Any) -> list[Shape]:
     return [images.shape]
 
 
-def _contrast(given: Any, outputs: list[Array], images: Array, factor: Array) -> None:
+@filled("AdjustContrastv2", "images: T, contrast_factor: FLOAT32[0] -> output: T", _contrast_shapes, T=_TYPES)
+def ADJUSTCONTRASTV2(given: Any, outputs: list[Array], images: Array, factor: Array) -> None:
     wide = _wide(images)
     if wide.size:
         mean = wide.mean((-3, -2), keepdims=True, dtype=np.float32)
         outputs[0][...] = (wide - mean) * factor + mean
-
-
-ADJUSTCONTRASTV2: Registration = filled(
-    Signature("AdjustContrastv2", "images: T, contrast_factor: FLOAT32[0] -> output: T", T=_TYPES), _contrast_shapes, _contrast
-)
 
 
 def _adjust_shapes(node: Node, given: Any) -> list[Shape]:
@@ -93,7 +85,8 @@ def _adjust_shapes(node: Node, given: Any) -> list[Shape]:
     return _colour_shapes(node, given)
 
 
-def _adjust_hue(given: Any, outputs: list[Array], images: Array, delta: Array) -> None:
+@filled("AdjustHue", "images: T, delta: FLOAT32[0] -> output: T", _adjust_shapes, T=_TYPES)
+def ADJUSTHUE(given: Any, outputs: list[Array], images: Array, delta: Array) -> None:
     colours = np.array(_wide(images))
     low, high = colours.min(-1), colours.max(-1)
     hue = _hsv(colours - low[..., None])[..., 0] * 6 + delta * 6
@@ -104,18 +97,11 @@ def _adjust_hue(given: Any, outputs: list[Array], images: Array, delta: Array) -
             outputs[0][..., channel] = low + np.clip(part, 0, 1) * (high - low)
 
 
-def _adjust_saturation(given: Any, outputs: list[Array], images: Array, scale: Array) -> None:
+@filled("AdjustSaturation", "images: T, scale: FLOAT32[0] -> output: T", _adjust_shapes, T=_TYPES)
+def ADJUSTSATURATION(given: Any, outputs: list[Array], images: Array, scale: Array) -> None:
     colours = _hsv(_wide(images))
     colours[..., 1] = np.clip(colours[..., 1] * scale, 0, 1)
     outputs[0][...] = _rgb(colours)
-
-
-ADJUSTHUE: Registration = filled(
-    Signature("AdjustHue", "images: T, delta: FLOAT32[0] -> output: T", T=_TYPES), _adjust_shapes, _adjust_hue
-)
-ADJUSTSATURATION: Registration = filled(
-    Signature("AdjustSaturation", "images: T, scale: FLOAT32[0] -> output: T", T=_TYPES), _adjust_shapes, _adjust_saturation
-)
 
 
 #: Colours of boxes in turn, where a model gives none: red, green, blue and alpha.
@@ -178,9 +164,7 @@ def _frame(image: Array, corner: list[int], colour: Array) -> None:
 
 _DRAWN = (TensorType.FLOAT32, TensorType.FLOAT16)
 
-DRAWBOUNDINGBOXES: Registration = filled(
-    Signature("DrawBoundingBoxes", "images: T, boxes: FLOAT32 -> output: T", T=_DRAWN), _shapes, _draw
-)
-DRAWBOUNDINGBOXESV2: Registration = filled(
-    Signature("DrawBoundingBoxesV2", "images: T, boxes: FLOAT32, colors: FLOAT32 -> output: T", T=_DRAWN), _shapes, _draw
+DRAWBOUNDINGBOXES = filled("DrawBoundingBoxes", "images: T, boxes: FLOAT32 -> output: T", _shapes, T=_DRAWN)(_draw)
+DRAWBOUNDINGBOXESV2 = filled("DrawBoundingBoxesV2", "images: T, boxes: FLOAT32, colors: FLOAT32 -> output: T", _shapes, T=_DRAWN)(
+    _draw
 )

@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oplet import Node, Registration, ensure
+from oplet import Node, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_int
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled
 from oplet_flex_ops.ops.images.suppression import overlaps, suppress
-from oplet_flex_ops.signature import Signature
 
 
 class _Settings(NamedTuple):
@@ -43,7 +42,15 @@ def _shapes(node: Node, given: _Settings) -> list[Shape]:
     return [(batch, size, 4), (batch, size), (batch, size), (batch,)]
 
 
-def _combine(
+@filled(
+    "CombinedNonMaxSuppression",
+    "boxes: FLOAT32[4], scores: FLOAT32[3], max_output_size_per_class: INT32[0]!, max_total_size: INT32[0]!, "
+    "iou_threshold: FLOAT32[0], score_threshold: FLOAT32[0] "
+    "-> nmsed_boxes: FLOAT32, nmsed_scores: FLOAT32, nmsed_classes: FLOAT32, valid_detections: INT32",
+    _shapes,
+    _settings,
+)
+def COMBINEDNONMAXSUPPRESSION(
     given: _Settings,
     outputs: list[Array],
     boxes: Array,
@@ -71,17 +78,3 @@ def _combine(
         count = len(places)
         found_boxes[image, :count] = np.clip(chosen, 0, 1) if given.clip else chosen
         found_scores[image, :count], found_classes[image, :count], counts[image] = rated[places, labels], labels, count
-
-
-COMBINEDNONMAXSUPPRESSION: Registration = filled(
-    Signature(
-        "CombinedNonMaxSuppression",
-        "boxes: FLOAT32[4], scores: FLOAT32[3], max_output_size_per_class: INT32[0], max_total_size: INT32[0], "
-        "iou_threshold: FLOAT32[0], score_threshold: FLOAT32[0] "
-        "-> nmsed_boxes: FLOAT32, nmsed_scores: FLOAT32, nmsed_classes: FLOAT32, valid_detections: INT32",
-    ),
-    _shapes,
-    _combine,
-    settings=_settings,
-    reads=["max_output_size_per_class", "max_total_size"],
-)

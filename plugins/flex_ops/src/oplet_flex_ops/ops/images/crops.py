@@ -20,9 +20,12 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled
 from oplet_flex_ops.ops.images.sampling import rounded
 from oplet_flex_ops.positions import checked
-from oplet_flex_ops.signature import FLOATS, Signature
 
 _F = np.float32
+_IMAGES = (
+    TensorType.FLOAT32, TensorType.FLOAT64, TensorType.FLOAT16, TensorType.UINT8, TensorType.UINT16, TensorType.INT8,
+    TensorType.INT16, TensorType.INT32, TensorType.INT64,
+)  # fmt: skip
 
 
 class _Crop(NamedTuple):
@@ -60,7 +63,14 @@ def _sides(low: Any, high: Any, length: int, out: int) -> Any:
     return np.array([0.5 * np.float64(low + high) * (length - 1)], _F)
 
 
-def _crop(given: _Crop, outputs: list[Array], image: Array, boxes: Array, numbers: Array, size: Array) -> None:
+@filled(
+    "CropAndResize",
+    "image: T, boxes: FLOAT32, box_ind: INT32[1], crop_size: INT32[1]! -> crops: FLOAT32",
+    _crop_shapes,
+    _crop_settings,
+    T=_IMAGES,
+)
+def CROPANDRESIZE(given: _Crop, outputs: list[Array], image: Array, boxes: Array, numbers: Array, size: Array) -> None:
     batch, height, width, _ = image.shape
     _, crop_height, crop_width, _ = outputs[0].shape
     ensure(bool(np.isfinite(boxes).all()), "a corner of a box is infinite or NaN.")
@@ -85,22 +95,6 @@ def _pick(source: Array, rows: Array, columns: Array, nearest: bool) -> Any:
     across, down = (columns - left.astype(_F))[:, None], (rows - top.astype(_F))[:, None, None]
     upper, lower = (source[side][:, left] + (source[side][:, right] - source[side][:, left]) * across for side in (top, bottom))
     return upper + (lower - upper) * down
-
-
-CROPANDRESIZE: Registration = filled(
-    Signature(
-        "CropAndResize",
-        "image: T, boxes: FLOAT32, box_ind: INT32[1], crop_size: INT32[1] -> crops: FLOAT32",
-        T=(
-            *(type for type in FLOATS if type != TensorType.BFLOAT16), TensorType.UINT8, TensorType.UINT16, TensorType.INT8,
-            TensorType.INT16, TensorType.INT32, TensorType.INT64,
-        ),
-    ),
-    _crop_shapes,
-    _crop,
-    settings=_crop_settings,
-    reads=["crop_size"],
-)  # fmt: skip
 
 
 class _Glimpse(NamedTuple):
@@ -162,9 +156,9 @@ def _glimpse(version: int) -> Any:
 
 
 def _glimpse_op(op: str, version: int) -> Registration:
-    signature = Signature(op, "input: FLOAT32, size: INT32[1], offsets: FLOAT32[2] -> glimpse: FLOAT32")
-    return filled(signature, _glimpse_shapes, _glimpse(version), settings=_glimpse_settings, reads=["size"])
+    text = "input: FLOAT32, size: INT32[1]!, offsets: FLOAT32[2] -> glimpse: FLOAT32"
+    return filled(op, text, _glimpse_shapes, _glimpse_settings)(_glimpse(version))
 
 
-EXTRACTGLIMPSE: Registration = _glimpse_op("ExtractGlimpse", 1)
-EXTRACTGLIMPSEV2: Registration = _glimpse_op("ExtractGlimpseV2", 2)
+EXTRACTGLIMPSE = _glimpse_op("ExtractGlimpse", 1)
+EXTRACTGLIMPSEV2 = _glimpse_op("ExtractGlimpseV2", 2)

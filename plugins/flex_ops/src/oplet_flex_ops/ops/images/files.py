@@ -14,22 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Registration, TensorType, ensure
+from oplet import TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.image_files import (
-    Wanted,
-    decode_bmp,
-    decode_gif,
-    decode_jpeg,
-    decode_png,
-    encode_jpeg,
-    encode_png,
-    kind_of,
-)
+from oplet_flex_ops.image_files import Wanted, decode_bmp, decode_gif, decode_jpeg, decode_png, encode_jpeg, encode_png, kind_of
 from oplet_flex_ops.kernel import computed
-from oplet_flex_ops.signature import Signature
 
 _PIXELS = (TensorType.UINT8, TensorType.UINT16)
 
@@ -45,10 +35,8 @@ def _png_settings(attributes: Attributes) -> Wanted:
     return Wanted(_channels(attributes, 0, 1, 3, 4), np.dtype(np.uint16 if wide else np.uint8))
 
 
-DECODEPNG: Registration = computed(
-    Signature("DecodePng", "contents: STRING[0] -> image: dtype", dtype=_PIXELS),
-    lambda wanted, contents: _decode(contents.item(), wanted, animations=True, bmp=False),
-    settings=_png_settings,
+DECODEPNG = computed("DecodePng", "contents: STRING[0] -> image: dtype", _png_settings, dtype=_PIXELS)(
+    lambda wanted, contents: _decode(contents.item(), wanted, animations=True, bmp=False)
 )
 
 
@@ -66,14 +54,16 @@ def _jpeg_settings(attributes: Attributes) -> _Jpeg:
     return _Jpeg(_channels(attributes, 0, 1, 3), ratio)
 
 
-def _decode_jpeg(given: _Jpeg, contents: Array) -> Any:
+@computed("DecodeJpeg", "contents: STRING[0] -> image: UINT8", _jpeg_settings)
+def DECODEJPEG(given: _Jpeg, contents: Array) -> Any:
     data = contents.item()
     if kind_of(data) != "JPEG":
         return _decode(data, Wanted(given.channels, np.dtype(np.uint8)), animations=True, bmp=False)
     return decode_jpeg(data, given.channels, given.ratio)
 
 
-def _decode_and_crop(given: _Jpeg, contents: Array, window: Array) -> Array:
+@computed("DecodeAndCropJpeg", "contents: STRING[0], crop_window: INT32[1] -> image: UINT8", _jpeg_settings)
+def DECODEANDCROPJPEG(given: _Jpeg, contents: Array, window: Array) -> Array:
     ensure(window.size == 4, f"the crop window has {window.size} numbers; it takes 4: y, x, height and width.")
     image = decode_jpeg(contents.item(), given.channels, given.ratio)
     y, x, height, width = window.tolist()
@@ -84,23 +74,10 @@ def _decode_and_crop(given: _Jpeg, contents: Array, window: Array) -> Array:
     return image[y : y + height, x : x + width]
 
 
-DECODEJPEG: Registration = computed(
-    Signature("DecodeJpeg", "contents: STRING[0] -> image: UINT8"), _decode_jpeg, settings=_jpeg_settings
+DECODEBMP = computed("DecodeBmp", "contents: STRING[0] -> image: UINT8", lambda attributes: _channels(attributes, 0, 1, 3, 4))(
+    lambda channels, contents: decode_bmp(contents.item(), channels)
 )
-DECODEANDCROPJPEG: Registration = computed(
-    Signature("DecodeAndCropJpeg", "contents: STRING[0], crop_window: INT32[1] -> image: UINT8"),
-    _decode_and_crop,
-    settings=_jpeg_settings,
-)
-DECODEBMP: Registration = computed(
-    Signature("DecodeBmp", "contents: STRING[0] -> image: UINT8"),
-    lambda channels, contents: decode_bmp(contents.item(), channels),
-    settings=lambda attributes: _channels(attributes, 0, 1, 3, 4),
-)
-DECODEGIF: Registration = computed(
-    Signature("DecodeGif", "contents: STRING[0] -> image: UINT8"),
-    lambda given, contents: _decode_frames(contents.item()),
-)
+DECODEGIF = computed("DecodeGif", "contents: STRING[0] -> image: UINT8")(lambda given, contents: _decode_frames(contents.item()))
 
 
 def _decode_frames(data: bytes) -> Any:
@@ -148,16 +125,10 @@ def _widened(image: Array, dtype: Any) -> Array:
     return image if image.dtype == dtype else image.astype(np.uint16) * np.uint16(257)
 
 
-def _decode_image(given: _Image, contents: Array) -> Any:
+@computed("DecodeImage", "contents: STRING[0] -> image: dtype", _image_settings, dtype=(*_PIXELS, TensorType.FLOAT32))
+def DECODEIMAGE(given: _Image, contents: Array) -> Any:
     image = _decode(contents.item(), given.wanted, animations=given.animations, bmp=True)
     return image.astype(np.float32) / np.float32(65535) if given.floats else image
-
-
-DECODEIMAGE: Registration = computed(
-    Signature("DecodeImage", "contents: STRING[0] -> image: dtype", dtype=(*_PIXELS, TensorType.FLOAT32)),
-    _decode_image,
-    settings=_image_settings,
-)
 
 
 def _file(data: bytes) -> Array:
@@ -166,11 +137,12 @@ def _file(data: bytes) -> Array:
     return found
 
 
-ENCODEPNG: Registration = computed(
-    Signature("EncodePng", "image: T -> contents: STRING", T=_PIXELS),
-    lambda compression, image: _encode_pngs(image, compression),
-    settings=lambda attributes: attributes.integer("compression", least=-1, most=9, default=-1),
-)
+ENCODEPNG = computed(
+    "EncodePng",
+    "image: T -> contents: STRING",
+    lambda attributes: attributes.integer("compression", least=-1, most=9, default=-1),
+    T=_PIXELS,
+)(lambda compression, image: _encode_pngs(image, compression))
 
 
 def _encode_pngs(images: Array, compression: int) -> Array:
@@ -203,8 +175,6 @@ def _encode_settings(attributes: Attributes) -> _Writing:
     )
 
 
-ENCODEJPEG: Registration = computed(
-    Signature("EncodeJpeg", "image: UINT8[3] -> contents: STRING"),
-    lambda given, image: _file(encode_jpeg(image, given.channels, given.options)),
-    settings=_encode_settings,
+ENCODEJPEG = computed("EncodeJpeg", "image: UINT8[3] -> contents: STRING", _encode_settings)(
+    lambda given, image: _file(encode_jpeg(image, given.channels, given.options))
 )

@@ -12,7 +12,7 @@ from oplet import Node, Registration, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import Settings, filled
-from oplet_flex_ops.signature import NUMBERS, REALS, Signature
+from oplet_flex_ops.signature import NUMBERS, REALS
 from oplet_flex_ops.windows import WindowAxis, taps, window_axis
 
 
@@ -71,8 +71,8 @@ def _patches(given: _Windows, outputs: list[Array], source: Array) -> None:
 def _patches_op(op: str, rank: int) -> Registration:
     name = "images" if rank == 4 else "input"
     types = (*NUMBERS, TensorType.BOOL) if rank == 4 else REALS
-    return filled(Signature(op, f"{name}: T -> patches: T", T=types), _shapes, _patches, settings=_settings(rank))
+    return filled(op, f"{name}: T -> patches: T", _shapes, _settings(rank), T=types)(_patches)
 
 
-EXTRACTIMAGEPATCHES: Registration = _patches_op("ExtractImagePatches", 4)
-EXTRACTVOLUMEPATCHES: Registration = _patches_op("ExtractVolumePatches", 5)
+EXTRACTIMAGEPATCHES = _patches_op("ExtractImagePatches", 4)
+EXTRACTVOLUMEPATCHES = _patches_op("ExtractVolumePatches", 5)

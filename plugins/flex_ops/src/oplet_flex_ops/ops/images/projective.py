@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, checkpoint, ensure
+from oplet import Node, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.ops.images.sampling import rounded
-from oplet_flex_ops.signature import FLOATS, Signature
+from oplet_flex_ops.signature import FLOATS
 
 _F = np.float32
 _TYPES = (*FLOATS, TensorType.UINT8, TensorType.INT32, TensorType.INT64)
@@ -117,25 +117,17 @@ def _bilinear(image: Array, rows: Array, columns: Array, fill: Any) -> Array:
     return found
 
 
-IMAGEPROJECTIVETRANSFORMV2: Registration = filled(
-    Signature(
-        "ImageProjectiveTransformV2",
-        "images: dtype, transforms: FLOAT32, output_shape: INT32 -> transformed_images: dtype",
-        dtype=_TYPES,
-    ),
+IMAGEPROJECTIVETRANSFORMV2 = filled(
+    "ImageProjectiveTransformV2",
+    "images: dtype, transforms: FLOAT32, output_shape: INT32! -> transformed_images: dtype",
     _shapes,
-    _transform,
-    settings=_settings,
-    reads=["output_shape"],
-)
-IMAGEPROJECTIVETRANSFORMV3: Registration = filled(
-    Signature(
-        "ImageProjectiveTransformV3",
-        "images: dtype, transforms: FLOAT32, output_shape: INT32, fill_value: FLOAT32[0] -> transformed_images: dtype",
-        dtype=_TYPES,
-    ),
+    _settings,
+    dtype=_TYPES,
+)(_transform)
+IMAGEPROJECTIVETRANSFORMV3 = filled(
+    "ImageProjectiveTransformV3",
+    "images: dtype, transforms: FLOAT32, output_shape: INT32!, fill_value: FLOAT32[0] -> transformed_images: dtype",
     _shapes,
-    _transform,
-    settings=_settings,
-    reads=["output_shape"],
-)
+    _settings,
+    dtype=_TYPES,
+)(_transform)

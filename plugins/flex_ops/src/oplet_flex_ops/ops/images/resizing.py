@@ -18,7 +18,7 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.numerics.dense import PORTION, multiply, portions, product
 from oplet_flex_ops.ops.images.sampling import KERNELS, rounded, spans
-from oplet_flex_ops.signature import REALS, Signature
+from oplet_flex_ops.signature import REALS
 
 _TYPES = tuple(type for type in REALS if type.name not in ("UINT32", "UINT64"))
 _F = np.float32
@@ -62,8 +62,7 @@ def _shapes(node: Node, given: Any) -> list[Shape]:
 
 
 def _resize(op: str, compute: Callable[..., None], *, result: str = "FLOAT32", settings: Any = _corners) -> Registration:
-    signature = Signature(op, f"images: T, size: INT32[1] -> resized_images: {result}", T=_TYPES)
-    return filled(signature, _shapes, compute, settings=settings, reads=["size"])
+    return filled(op, f"images: T, size: INT32[1]! -> resized_images: {result}", _shapes, settings, T=_TYPES)(compute)
 
 
 def _nearest(corners: _Corners, outputs: list[Array], images: Array, size: Array) -> None:
@@ -173,10 +172,10 @@ def _area_corners(attributes: Attributes) -> _Corners:
     return _Corners(attributes.flag("align_corners", default=False), False)
 
 
-RESIZENEARESTNEIGHBOR: Registration = _resize("ResizeNearestNeighbor", _nearest, result="T")
-RESIZEBILINEAR: Registration = _resize("ResizeBilinear", _bilinear)
-RESIZEBICUBIC: Registration = _resize("ResizeBicubic", _bicubic)
-RESIZEAREA: Registration = _resize("ResizeArea", _area, settings=_area_corners)
+RESIZENEARESTNEIGHBOR = _resize("ResizeNearestNeighbor", _nearest, result="T")
+RESIZEBILINEAR = _resize("ResizeBilinear", _bilinear)
+RESIZEBICUBIC = _resize("ResizeBicubic", _bicubic)
+RESIZEAREA = _resize("ResizeArea", _area, settings=_area_corners)
 
 
 def _scale_settings(attributes: Attributes) -> tuple[str, bool]:
@@ -189,7 +188,16 @@ def _scale_shapes(node: Node, given: Any) -> list[Shape]:
     return _shapes(node, given)
 
 
-def _scale(given: tuple[str, bool], outputs: list[Array], images: Array, size: Array, scale: Array, translation: Array) -> None:
+@filled(
+    "ScaleAndTranslate",
+    "images: T, size: INT32[1]!, scale: FLOAT32[1], translation: FLOAT32[1] -> resized_images: FLOAT32",
+    _scale_shapes,
+    _scale_settings,
+    T=_TYPES,
+)
+def SCALEANDTRANSLATE(
+    given: tuple[str, bool], outputs: list[Array], images: Array, size: Array, scale: Array, translation: Array
+) -> None:
     ensure(bool((scale > 0).all() and np.isfinite(scale).all()), f"the scale {scale.tolist()} must be finite and above zero.")
     ensure(bool(np.isfinite(translation).all()), f"the translation {translation.tolist()} must be finite.")
     matrices = [
@@ -197,16 +205,3 @@ def _scale(given: tuple[str, bool], outputs: list[Array], images: Array, size: A
         for length, out, by, shift in zip(images.shape[1:3], outputs[0].shape[1:3], scale, translation)
     ]
     _separable(outputs[0], images, *matrices)
-
-
-SCALEANDTRANSLATE: Registration = filled(
-    Signature(
-        "ScaleAndTranslate",
-        "images: T, size: INT32[1], scale: FLOAT32[1], translation: FLOAT32[1] -> resized_images: FLOAT32",
-        T=_TYPES,
-    ),
-    _scale_shapes,
-    _scale,
-    settings=_scale_settings,
-    reads=["size"],
-)

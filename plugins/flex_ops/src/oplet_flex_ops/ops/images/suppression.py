@@ -11,17 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Registration, TensorType, checkpoint, ensure
+from oplet import TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.limits import paced
 from oplet_flex_ops.kernel import computed, reserve
-from oplet_flex_ops.signature import Signature
 
 __all__ = ["overlaps", "suppress"]
 
 _F = np.float32
 #: The overlaps of one box with several others.
 Overlaps = Callable[[int, Array], Array]
+
+
+_T = (TensorType.FLOAT32, TensorType.FLOAT16)
+_SIZED = "boxes: T[2], scores: T[1], max_output_size: INT32[0]"
+_LIMITS = "iou_threshold: T_threshold[0], score_threshold: T_threshold[0]"
 
 
 def overlaps(boxes: Array) -> Overlaps:
@@ -113,7 +117,8 @@ def _plain(threshold: float, boxes: Array, scores: Array, size: Array) -> Array:
     return suppress(overlaps(boxes), scores, most, _unit(threshold, "iou_threshold"), _lowest(scores))
 
 
-def _v2(given: Any, boxes: Array, scores: Array, size: Array, threshold: Array) -> Array:
+@computed("NonMaxSuppressionV2", f"{_SIZED}, iou_threshold: T_threshold[0] -> selected_indices: INT32", T=_T, T_threshold=_T)
+def NONMAXSUPPRESSIONV2(given: Any, boxes: Array, scores: Array, size: Array, threshold: Array) -> Array:
     return _plain(float(threshold), boxes, scores.astype(_F), size)
 
 
@@ -131,12 +136,28 @@ def _padded(chosen: Array, most: int, pad: bool) -> Array:
     return whole
 
 
-def _v4(pad: bool, boxes: Array, scores: Array, size: Array, threshold: Array, least: Array) -> list[Array]:
+@computed(
+    "NonMaxSuppressionV4",
+    f"{_SIZED}, {_LIMITS} -> selected_indices: INT32, valid_outputs: INT32",
+    lambda attributes: attributes.flag("pad_to_max_output_size", default=False),
+    T=_T,
+    T_threshold=_T,
+)
+def NONMAXSUPPRESSIONV4(pad: bool, boxes: Array, scores: Array, size: Array, threshold: Array, least: Array) -> list[Array]:
     chosen = _v3(None, boxes, scores, size, threshold, least)
     return [_padded(chosen, int(size), pad), np.array(len(chosen), np.int32)]
 
 
-def _v5(pad: bool, boxes: Array, scores: Array, size: Array, threshold: Array, least: Array, sigma: Array) -> list[Array]:
+@computed(
+    "NonMaxSuppressionV5",
+    f"{_SIZED}, iou_threshold: T[0], score_threshold: T[0], soft_nms_sigma: T[0] "
+    "-> selected_indices: INT32, selected_scores: T, valid_outputs: INT32",
+    lambda attributes: attributes.flag("pad_to_max_output_size", default=False),
+    T=_T,
+)
+def NONMAXSUPPRESSIONV5(
+    pad: bool, boxes: Array, scores: Array, size: Array, threshold: Array, least: Array, sigma: Array
+) -> list[Array]:
     most, limit = _checked(boxes, scores, size), _unit(threshold, "iou_threshold")
     ensure(float(sigma) >= 0, f"soft_nms_sigma is {float(sigma):g} and must not be negative.")
     wide = scores.astype(_F)
@@ -148,7 +169,12 @@ def _v5(pad: bool, boxes: Array, scores: Array, size: Array, threshold: Array, l
     return [_padded(chosen, most, pad), _padded(kept, most, pad), np.array(len(chosen), np.int32)]
 
 
-def _given(shared: Array, scores: Array, size: Array, threshold: Array, least: Array) -> Array:
+@computed(
+    "NonMaxSuppressionWithOverlaps",
+    "overlaps: FLOAT32[2], scores: FLOAT32[1], max_output_size: INT32[0], overlap_threshold: FLOAT32[0], "
+    "score_threshold: FLOAT32[0] -> selected_indices: INT32",
+)
+def NONMAXSUPPRESSIONWITHOVERLAPS(given: Any, shared: Array, scores: Array, size: Array, threshold: Array, least: Array) -> Array:
     most = int(size)
     ensure(
         shared.shape == (scores.size,) * 2, f"overlaps have the shape {list(shared.shape)}; {scores.size} scores need a square."
@@ -157,44 +183,12 @@ def _given(shared: Array, scores: Array, size: Array, threshold: Array, least: A
     return suppress(lambda one, others: shared[others, one], scores, most, float(threshold), float(least))
 
 
-_T = (TensorType.FLOAT32, TensorType.FLOAT16)
-_SIZED = "boxes: T[2], scores: T[1], max_output_size: INT32[0]"
-_LIMITS = "iou_threshold: T_threshold[0], score_threshold: T_threshold[0]"
+NONMAXSUPPRESSION = computed(
+    "NonMaxSuppression",
+    "boxes: FLOAT32[2], scores: FLOAT32[1], max_output_size: INT32[0] -> selected_indices: INT32",
+    lambda attributes: attributes.number("iou_threshold", default=0.5),
+)(_plain)
 
-NONMAXSUPPRESSION: Registration = computed(
-    Signature("NonMaxSuppression", "boxes: FLOAT32[2], scores: FLOAT32[1], max_output_size: INT32[0] -> selected_indices: INT32"),
-    _plain,
-    settings=lambda attributes: attributes.number("iou_threshold", default=0.5),
-)
-NONMAXSUPPRESSIONV2: Registration = computed(
-    Signature("NonMaxSuppressionV2", f"{_SIZED}, iou_threshold: T_threshold[0] -> selected_indices: INT32", T=_T, T_threshold=_T),
-    _v2,
-)
-NONMAXSUPPRESSIONV3: Registration = computed(
-    Signature("NonMaxSuppressionV3", f"{_SIZED}, {_LIMITS} -> selected_indices: INT32", T=_T, T_threshold=_T), _v3
-)
-NONMAXSUPPRESSIONV4: Registration = computed(
-    Signature(
-        "NonMaxSuppressionV4", f"{_SIZED}, {_LIMITS} -> selected_indices: INT32, valid_outputs: INT32", T=_T, T_threshold=_T
-    ),
-    _v4,
-    settings=lambda attributes: attributes.flag("pad_to_max_output_size", default=False),
-)
-NONMAXSUPPRESSIONV5: Registration = computed(
-    Signature(
-        "NonMaxSuppressionV5",
-        f"{_SIZED}, iou_threshold: T[0], score_threshold: T[0], soft_nms_sigma: T[0] "
-        "-> selected_indices: INT32, selected_scores: T, valid_outputs: INT32",
-        T=_T,
-    ),
-    _v5,
-    settings=lambda attributes: attributes.flag("pad_to_max_output_size", default=False),
-)
-NONMAXSUPPRESSIONWITHOVERLAPS: Registration = computed(
-    Signature(
-        "NonMaxSuppressionWithOverlaps",
-        "overlaps: FLOAT32[2], scores: FLOAT32[1], max_output_size: INT32[0], overlap_threshold: FLOAT32[0], "
-        "score_threshold: FLOAT32[0] -> selected_indices: INT32",
-    ),
-    lambda given, *operands: _given(*operands),
+NONMAXSUPPRESSIONV3 = computed("NonMaxSuppressionV3", f"{_SIZED}, {_LIMITS} -> selected_indices: INT32", T=_T, T_threshold=_T)(
+    _v3
 )

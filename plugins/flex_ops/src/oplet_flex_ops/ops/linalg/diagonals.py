@@ -11,17 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oplet import Node, Registration, Tensor, TensorType, ensure
+from oplet import Node, Registration, Tensor, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.matrices import ensure_matrices
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.types import EVERY, INDEX
 
 _ALIGNMENTS = ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")
-_INT32 = TensorType.INT32
 
 
 class _Band(NamedTuple):
@@ -147,8 +146,7 @@ def _matrix_diag(version: int) -> Registration:
 
         return run
 
-    inputs: list[str | TensorType] = ["T"] if version == 1 else ["T", _INT32, _INT32, _INT32, "T"]
-    return operator(Signature(inputs, ["T"], {"T": EVERY}), shapes, formula, values=[] if version == 1 else [1, 2, 3], widened={})
+    return operator("T -> T" if version == 1 else "T, INT32!, INT32!, INT32!, T -> T", shapes, widened={}, T=EVERY)(formula)
 
 
 def _ensure_padding(tensor: Tensor) -> None:
@@ -180,8 +178,7 @@ def _matrix_diag_part(version: int) -> Registration:
 
         return run
 
-    inputs: list[str | TensorType] = ["T"] if version == 1 else ["T", _INT32, "T"]
-    return operator(Signature(inputs, ["T"], {"T": EVERY}), shapes, formula, values=[] if version == 1 else [1], widened={})
+    return operator("T -> T" if version == 1 else "T, INT32!, T -> T", shapes, widened={}, T=EVERY)(formula)
 
 
 def _matrix_set_diag(version: int) -> Registration:
@@ -208,39 +205,34 @@ def _matrix_set_diag(version: int) -> Registration:
 
         return run
 
-    inputs: list[str | TensorType] = ["T", "T"] if version == 1 else ["T", "T", _INT32]
-    return operator(Signature(inputs, ["T"], {"T": EVERY}), shapes, formula, values=[] if version == 1 else [2], widened={})
+    return operator("T, T -> T" if version == 1 else "T, T, INT32! -> T", shapes, widened={}, T=EVERY)(formula)
 
 
-def _band_part() -> Registration:
-    """Build MatrixBandPart: keep a number of diagonals below and above the main one; a negative number keeps all."""
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_matrices(node.inputs[0])
-        for tensor in node.inputs[1:]:
-            ensure(tensor.ndim == 0, f"{tensor} is a number of diagonals; it must be a scalar.")
-        return [node.inputs[0].shape]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        [output], (source, lower, upper) = outputs, inputs
-        rows, columns = source.shape[-2:]
-        below = np.arange(rows)[:, None] - np.arange(columns)
-
-        def run() -> None:
-            counts = lower.item(), upper.item()
-            for count, size in zip(counts, (rows, columns)):
-                ensure(count <= size, f"a band of {count} diagonals is wider than the matrix, of {size}.")
-            inside = ((counts[0] < 0) | (below <= counts[0])) & ((counts[1] < 0) | (-below <= counts[1]))
-            output.fill(0)
-            np.copyto(output, source, where=inside)
-
-        return run
-
-    signature = Signature(["T", "Tindex", "Tindex"], ["T"], {"T": EVERY, "Tindex": INDEX}, {"Tindex": TensorType.INT64})
-    return operator(signature, shapes, formula, widened={})
+def _band_part_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    ensure_matrices(node.inputs[0])
+    for tensor in node.inputs[1:]:
+        ensure(tensor.ndim == 0, f"{tensor} is a number of diagonals; it must be a scalar.")
+    return [node.inputs[0].shape]
 
 
-MATRIXBANDPART = _band_part()
+@operator("T, Tindex=INT64, Tindex -> T", _band_part_shapes, widened={}, T=EVERY, Tindex=INDEX)
+def MATRIXBANDPART(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Keep a number of diagonals below and above the main one; a negative number keeps all."""
+    [output], (source, lower, upper) = outputs, inputs
+    rows, columns = source.shape[-2:]
+    below = np.arange(rows)[:, None] - np.arange(columns)
+
+    def run() -> None:
+        counts = lower.item(), upper.item()
+        for count, size in zip(counts, (rows, columns)):
+            ensure(count <= size, f"a band of {count} diagonals is wider than the matrix, of {size}.")
+        inside = ((counts[0] < 0) | (below <= counts[0])) & ((counts[1] < 0) | (-below <= counts[1]))
+        output.fill(0)
+        np.copyto(output, source, where=inside)
+
+    return run
+
+
 MATRIXDIAG = BATCHMATRIXDIAG = _matrix_diag(1)
 MATRIXDIAGPART = BATCHMATRIXDIAGPART = _matrix_diag_part(1)
 MATRIXDIAGPARTV2 = _matrix_diag_part(2)

@@ -13,7 +13,7 @@ from oplet import Node, Registration, charge, decline, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.limits import foresee
 from oplet_flex_ops.attributes import Attributes
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, FLOATS, INDEX
 
 _LABELS = frozenset(string.ascii_letters)
@@ -130,7 +130,7 @@ class _Sum(NamedTuple):
 
 
 def _registration() -> Registration:
-    return operator(Signature(["N*T"], ["T"], {"T": (*FLOATS, *COMPLEX, *INDEX)}), _shapes, _formula)
+    return operator("N*T -> T", _shapes, T=(*FLOATS, *COMPLEX, *INDEX))(_formula)
 
 
 EINSUM = _registration()

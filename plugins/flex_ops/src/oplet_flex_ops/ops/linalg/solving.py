@@ -21,13 +21,12 @@ from oplet_flex_ops.numerics.matrices import (
     solve_triangular,
     square_shape,
 )
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator, writing
 from oplet_flex_ops.numerics.types import WIDE
 
 #: Elements of a whole matrix above which one that is stored by its bands is solved row by row.
 _LARGE = 1 << 16
 _SINGULAR = "Input matrix is not invertible."
-_TWO = Signature(["T", "T"], ["T"], {"T": WIDE})
 
 
 def _adjoint(attributes: Attributes) -> bool:
@@ -39,17 +38,15 @@ def _conjugate(matrices: Array) -> Array:
     return result
 
 
-def _inverse() -> Registration:
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        adjoint = _adjoint(attributes)
+@operator("T -> T", square_shape, T=(*WIDE, TensorType.FLOAT16))
+def MATRIXINVERSE(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    adjoint = _adjoint(attributes)
 
-        def compute() -> None:
-            inverse = dense.inv(inputs[0])
-            np.copyto(outputs[0], _conjugate(inverse) if adjoint else inverse)
+    def compute() -> None:
+        inverse = dense.inv(inputs[0])
+        np.copyto(outputs[0], _conjugate(inverse) if adjoint else inverse)
 
-        return refusing(compute, _SINGULAR)
-
-    return operator(Signature(["T"], ["T"], {"T": (*WIDE, TensorType.FLOAT16)}), square_shape, formula)
+    return refusing(compute, _SINGULAR)
 
 
 def _same_batch(node: Node) -> None:
@@ -62,19 +59,18 @@ def _same_batch(node: Node) -> None:
     )
 
 
-def _solve() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        _same_batch(node)
-        ensure_square(node.inputs[0])
-        return [node.inputs[1].shape]
+def _solve_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    _same_batch(node)
+    ensure_square(node.inputs[0])
+    return [node.inputs[1].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        [matrix, right], adjoint = inputs, _adjoint(attributes)
-        return refusing(
-            lambda: np.copyto(outputs[0], dense.solve(_conjugate(matrix) if adjoint else matrix, right)), _SINGULAR
-        )  # fmt: skip
 
-    return operator(_TWO, shapes, formula)
+@operator("T, T -> T", _solve_shapes, T=WIDE)
+def MATRIXSOLVE(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    [matrix, right], adjoint = inputs, _adjoint(attributes)
+    return refusing(
+        lambda: np.copyto(outputs[0], dense.solve(_conjugate(matrix) if adjoint else matrix, right)), _SINGULAR
+    )  # fmt: skip
 
 
 def _least_squares() -> Registration:
@@ -114,118 +110,109 @@ def _least_squares() -> Registration:
 
         return refusing(compute, message)
 
-    return operator(Signature(["T", "T", TensorType.FLOAT64], ["T"], {"T": WIDE}), shapes, formula)
+    return operator("T, T, FLOAT64 -> T", shapes, T=WIDE)(formula)
 
 
-def _triangular() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_square(node.inputs[0])
-        ensure_matrices(node.inputs[1])
-        matrix, right = node.inputs
-        fits = matrix.shape[-1] == right.shape[-2]
-        ensure(fits, f"the right-hand side {right} must have as many rows as {matrix}, {matrix.shape[-1]}.")
-        return [(*broadcast_batches(node), *right.shape[-2:])]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        lower, adjoint = attributes.flag("lower", default=True), _adjoint(attributes)
-        return lambda: np.copyto(outputs[0], solve_triangular(inputs[0], inputs[1], lower, adjoint))
-
-    return operator(_TWO, shapes, formula)
+def _triangular_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    ensure_square(node.inputs[0])
+    ensure_matrices(node.inputs[1])
+    matrix, right = node.inputs
+    fits = matrix.shape[-1] == right.shape[-2]
+    ensure(fits, f"the right-hand side {right} must have as many rows as {matrix}, {matrix.shape[-1]}.")
+    return [(*broadcast_batches(node), *right.shape[-2:])]
 
 
-def _banded() -> Registration:
-    """Build BandedTriangularSolve: the triangular matrix is stored by its bands."""
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_matrices(*node.inputs)
-        bands, right = node.inputs
-        size = bands.shape[-1]
-        ensure(
-            size == right.shape[-2], f"the right-hand side {right} must have as many rows as the bands {bands} are long, {size}."
-        )
-        ensure(
-            1 <= bands.shape[-2] <= max(size, 1), f"{bands} has {bands.shape[-2]} bands; a matrix of {size} rows has 1 to {size}."
-        )
-        return [(*broadcast_batches(node), *right.shape[-2:])]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        [bands, right], [output] = inputs, outputs
-        lower, adjoint = attributes.flag("lower", default=True), _adjoint(attributes)
-        count, size = bands.shape[-2:]
-
-        def compute() -> None:
-            _ensure_pivot(bands[..., 0 if lower else -1, :])
-            if prod(bands.shape[:-2]) * size * size > _LARGE:
-                solve_bands(bands, right, lower, adjoint, output)
-                return
-            whole = np.zeros((*bands.shape[:-2], size, size), bands.dtype)
-            for number in range(count):
-                # Lower: the diagonal, then those below. Upper: the highest diagonal first, the main one last.
-                below = number if lower else count - 1 - number
-                places = np.arange(size - below)
-                rows, columns = (places + below, places) if lower else (places, places + below)
-                whole[..., rows, columns] = bands[..., number, rows]
-            np.copyto(output, solve_triangular(whole, right, lower, adjoint))
-
-        return refusing(compute, _SINGULAR)
-
-    return operator(_TWO, shapes, formula)
+@operator("T, T -> T", _triangular_shapes, T=WIDE)
+def MATRIXTRIANGULARSOLVE(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    lower, adjoint = attributes.flag("lower", default=True), _adjoint(attributes)
+    return lambda: np.copyto(outputs[0], solve_triangular(inputs[0], inputs[1], lower, adjoint))
 
 
-def _tridiagonal() -> Registration:
-    """Build TridiagonalSolve: Gaussian elimination, with row exchanges if `partial_pivoting` is set.
+def _banded_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    ensure_matrices(*node.inputs)
+    bands, right = node.inputs
+    size = bands.shape[-1]
+    ensure(size == right.shape[-2], f"the right-hand side {right} must have as many rows as the bands {bands} are long, {size}.")
+    ensure(1 <= bands.shape[-2] <= max(size, 1), f"{bands} has {bands.shape[-2]} bands; a matrix of {size} rows has 1 to {size}.")
+    return [(*broadcast_batches(node), *right.shape[-2:])]
+
+
+@operator("T, T -> T", _banded_shapes, T=WIDE)
+def BANDEDTRIANGULARSOLVE(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Solve triangular systems whose matrices are stored by their bands."""
+    [bands, right], [output] = inputs, outputs
+    lower, adjoint = attributes.flag("lower", default=True), _adjoint(attributes)
+    count, size = bands.shape[-2:]
+
+    def compute() -> None:
+        _ensure_pivot(bands[..., 0 if lower else -1, :])
+        if prod(bands.shape[:-2]) * size * size > _LARGE:
+            solve_bands(bands, right, lower, adjoint, output)
+            return
+        whole = np.zeros((*bands.shape[:-2], size, size), bands.dtype)
+        for number in range(count):
+            # Lower: the diagonal, then those below. Upper: the highest diagonal first, the main one last.
+            below = number if lower else count - 1 - number
+            places = np.arange(size - below)
+            rows, columns = (places + below, places) if lower else (places, places + below)
+            whole[..., rows, columns] = bands[..., number, rows]
+        np.copyto(output, solve_triangular(whole, right, lower, adjoint))
+
+    return refusing(compute, _SINGULAR)
+
+
+def _tridiagonal_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    ensure_matrices(*node.inputs)
+    diagonals, right = node.inputs
+    ensure(diagonals.shape[-2] == 3, f"{diagonals} must hold three diagonals, not {diagonals.shape[-2]}.")
+    fits = (*diagonals.shape[:-2], diagonals.shape[-1]) == right.shape[:-1]
+    ensure(fits, f"the right-hand side {right} must have the batch of {diagonals} and {diagonals.shape[-1]} rows.")
+    return [right.shape]
+
+
+@operator("T, T -> T", _tridiagonal_shapes, T=WIDE)
+def TRIDIAGONALSOLVE(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Solve tridiagonal systems by Gaussian elimination, with row exchanges if `partial_pivoting` is set.
 
     NaN for a matrix that is not invertible.
     """
+    [diagonals, right], [output] = inputs, outputs
+    pivoting = attributes.flag("partial_pivoting", default=True)
+    size = diagonals.shape[-1]
 
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_matrices(*node.inputs)
-        diagonals, right = node.inputs
-        ensure(diagonals.shape[-2] == 3, f"{diagonals} must hold three diagonals, not {diagonals.shape[-2]}.")
-        fits = (*diagonals.shape[:-2], diagonals.shape[-1]) == right.shape[:-1]
-        ensure(fits, f"the right-hand side {right} must have the batch of {diagonals} and {diagonals.shape[-1]} rows.")
-        return [right.shape]
+    def compute() -> None:
+        count = prod(diagonals.shape[:-2])
+        above, main, below = (np.array(diagonals[..., row, :]).reshape(count, size) for row in range(3))
+        values = np.array(right).reshape(len(main), size, right.shape[-1])
+        further = np.zeros_like(above)
+        for row in range(size - 1):
+            if not row % 256:
+                checkpoint()
+            if pivoting:
+                swap = np.abs(below[:, row + 1]) > np.abs(main[:, row])
+                upper = (main[:, row].copy(), above[:, row].copy(), further[:, row].copy())
+                lower = (below[:, row + 1].copy(), main[:, row + 1].copy(), above[:, row + 1] * (row + 2 < size))
+                main[:, row], above[:, row], further[:, row] = (np.where(swap, b, a) for a, b in zip(upper, lower))
+                below[:, row + 1], main[:, row + 1], last = (np.where(swap, a, b) for a, b in zip(upper, lower))
+                above[:, row + 1] = last
+                first, second = values[:, row].copy(), values[:, row + 1].copy()
+                values[:, row] = np.where(swap[:, None], second, first)
+                values[:, row + 1] = np.where(swap[:, None], first, second)
+            factor = below[:, row + 1] / main[:, row]
+            main[:, row + 1] -= factor * above[:, row]
+            above[:, row + 1] -= factor * further[:, row]
+            values[:, row + 1] -= factor[:, None] * values[:, row]
+        singular = (main == 0).any(-1)
+        for row in paced(range(size - 1, -1, -1)):
+            if row + 1 < size:
+                values[:, row] -= above[:, row, None] * values[:, row + 1]
+            if row + 2 < size:
+                values[:, row] -= further[:, row, None] * values[:, row + 2]
+            values[:, row] /= main[:, row, None]
+        values[singular] = np.nan
+        np.copyto(output, values.reshape(output.shape))
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        [diagonals, right], [output] = inputs, outputs
-        pivoting = attributes.flag("partial_pivoting", default=True)
-        size = diagonals.shape[-1]
-
-        def compute() -> None:
-            count = prod(diagonals.shape[:-2])
-            above, main, below = (np.array(diagonals[..., row, :]).reshape(count, size) for row in range(3))
-            values = np.array(right).reshape(len(main), size, right.shape[-1])
-            further = np.zeros_like(above)
-            for row in range(size - 1):
-                if not row % 256:
-                    checkpoint()
-                if pivoting:
-                    swap = np.abs(below[:, row + 1]) > np.abs(main[:, row])
-                    upper = (main[:, row].copy(), above[:, row].copy(), further[:, row].copy())
-                    lower = (below[:, row + 1].copy(), main[:, row + 1].copy(), above[:, row + 1] * (row + 2 < size))
-                    main[:, row], above[:, row], further[:, row] = (np.where(swap, b, a) for a, b in zip(upper, lower))
-                    below[:, row + 1], main[:, row + 1], last = (np.where(swap, a, b) for a, b in zip(upper, lower))
-                    above[:, row + 1] = last
-                    first, second = values[:, row].copy(), values[:, row + 1].copy()
-                    values[:, row] = np.where(swap[:, None], second, first)
-                    values[:, row + 1] = np.where(swap[:, None], first, second)
-                factor = below[:, row + 1] / main[:, row]
-                main[:, row + 1] -= factor * above[:, row]
-                above[:, row + 1] -= factor * further[:, row]
-                values[:, row + 1] -= factor[:, None] * values[:, row]
-            singular = (main == 0).any(-1)
-            for row in paced(range(size - 1, -1, -1)):
-                if row + 1 < size:
-                    values[:, row] -= above[:, row, None] * values[:, row + 1]
-                if row + 2 < size:
-                    values[:, row] -= further[:, row, None] * values[:, row + 2]
-                values[:, row] /= main[:, row, None]
-            values[singular] = np.nan
-            np.copyto(output, values.reshape(output.shape))
-
-        return compute
-
-    return operator(_TWO, shapes, formula)
+    return compute
 
 
 def _ensure_pivot(pivots: Array) -> None:
@@ -233,34 +220,25 @@ def _ensure_pivot(pivots: Array) -> None:
         raise np.linalg.LinAlgError
 
 
-def _tridiagonal_product() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure_matrices(*node.inputs)
-        *diagonals, right = node.inputs
-        for diagonal in diagonals:
-            fits = diagonal.shape == (*right.shape[:-2], 1, right.shape[-2])
-            ensure(fits, f"the diagonal {diagonal} must be a row of {right.shape[-2]} values for each matrix of {right}.")
-        return [right.shape]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        *diagonals, right = inputs
-        above, main, below = (diagonal.swapaxes(-1, -2) for diagonal in diagonals)
-        [output] = outputs
-
-        def run() -> None:
-            np.multiply(main, right, output)
-            output[..., :-1, :] += above[..., :-1, :] * right[..., 1:, :]
-            output[..., 1:, :] += below[..., 1:, :] * right[..., :-1, :]
-
-        return run
-
-    return operator(Signature(["T"] * 4, ["T"], {"T": WIDE}), shapes, formula)
+def _tridiagonal_product_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    ensure_matrices(*node.inputs)
+    *diagonals, right = node.inputs
+    for diagonal in diagonals:
+        fits = diagonal.shape == (*right.shape[:-2], 1, right.shape[-2])
+        ensure(fits, f"the diagonal {diagonal} must be a row of {right.shape[-2]} values for each matrix of {right}.")
+    return [right.shape]
 
 
-BANDEDTRIANGULARSOLVE = _banded()
-MATRIXINVERSE = BATCHMATRIXINVERSE = _inverse()
-MATRIXSOLVE = BATCHMATRIXSOLVE = _solve()
+@operator("T, T, T, T -> T", _tridiagonal_product_shapes, T=WIDE)
+@writing
+def TRIDIAGONALMATMUL(superdiagonal: Array, diagonal: Array, subdiagonal: Array, right: Array, output: Array) -> None:
+    above, main, below = (each.swapaxes(-1, -2) for each in (superdiagonal, diagonal, subdiagonal))
+    np.multiply(main, right, output)
+    output[..., :-1, :] += above[..., :-1, :] * right[..., 1:, :]
+    output[..., 1:, :] += below[..., 1:, :] * right[..., :-1, :]
+
+
+BATCHMATRIXINVERSE = MATRIXINVERSE
+BATCHMATRIXSOLVE = MATRIXSOLVE
 MATRIXSOLVELS = BATCHMATRIXSOLVELS = _least_squares()
-MATRIXTRIANGULARSOLVE = BATCHMATRIXTRIANGULARSOLVE = _triangular()
-TRIDIAGONALMATMUL = _tridiagonal_product()
-TRIDIAGONALSOLVE = _tridiagonal()
+BATCHMATRIXTRIANGULARSOLVE = MATRIXTRIANGULARSOLVE

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Registration, TensorType, ensure
+from oplet import TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, reserve
 from oplet_flex_ops.ops.ragged.ranges import ensure_splits, row_numbers_of
-from oplet_flex_ops.signature import Signature
 
 _KINDS = (b"FIRST_DIM_SIZE", b"VALUE_ROWIDS", b"ROW_SPLITS")
 
@@ -85,7 +84,14 @@ def _columns(rows: NDArray[np.int64], above: int) -> NDArray[np.int64]:
     return np.arange(rows.size) - starts[rows]
 
 
-def _to_tensor(kinds: list[bytes], shape: Array, values: Array, default: Array, *tensors: Array) -> Array:
+@computed(
+    "RaggedTensorToTensor",
+    "shape: Tshape, values: T, default_value: T, row_partition_tensors: num_row_partition_tensors*Tindex -> result: T",
+    _partitions,
+    Tshape=(TensorType.INT64, TensorType.INT32),
+    Tindex=(TensorType.INT64, TensorType.INT32),
+)
+def RAGGEDTENSORTOTENSOR(kinds: list[bytes], shape: Array, values: Array, default: Array, *tensors: Array) -> Array:
     first, levels = _rows(kinds, tensors, len(values) if values.ndim else 0)
     ensure(values.ndim >= 1, "the values must have at least one dimension.")
     ensure(shape.ndim <= 1, "the shape must be a vector, or the scalar -1.")
@@ -120,19 +126,14 @@ def _to_tensor(kinds: list[bytes], shape: Array, values: Array, default: Array, 
     return output
 
 
-RAGGEDTENSORTOTENSOR: Registration = computed(
-    Signature(
-        "RaggedTensorToTensor",
-        "shape: Tshape, values: T, default_value: T, row_partition_tensors: num_row_partition_tensors*Tindex -> result: T",
-        Tshape=(TensorType.INT64, TensorType.INT32),
-        Tindex=(TensorType.INT64, TensorType.INT32),
-    ),
-    _to_tensor,
-    settings=_partitions,
+@computed(
+    "RaggedTensorToSparse",
+    "rt_nested_splits: RAGGED_RANK*Tsplits[1], rt_dense_values: T "
+    "-> sparse_indices: INT64, sparse_values: T, sparse_dense_shape: INT64",
+    lambda attributes: attributes.integer("RAGGED_RANK", least=1, most=255),
+    Tsplits=(TensorType.INT64, TensorType.INT32),
 )
-
-
-def _to_sparse(levels: int, *operands: Array) -> list[Array]:
+def RAGGEDTENSORTOSPARSE(levels: int, *operands: Array) -> list[Array]:
     splits, values = operands[:levels], operands[levels]
     ensure(values.ndim >= 1, "the values must have at least one dimension.")
     ensure_splits(splits, len(values))
@@ -148,15 +149,3 @@ def _to_sparse(levels: int, *operands: Array) -> list[Array]:
     inner = np.indices(values.shape[1:]).reshape(values.ndim - 1, prod(values.shape[1:])).T
     whole = np.concatenate([np.repeat(vectors, len(inner), 0), np.tile(inner, (len(values), 1))], 1)
     return [whole, values.reshape(-1), np.array([*sizes, *values.shape[1:]], np.int64)]
-
-
-RAGGEDTENSORTOSPARSE: Registration = computed(
-    Signature(
-        "RaggedTensorToSparse",
-        "rt_nested_splits: RAGGED_RANK*Tsplits[1], rt_dense_values: T "
-        "-> sparse_indices: INT64, sparse_values: T, sparse_dense_shape: INT64",
-        Tsplits=(TensorType.INT64, TensorType.INT32),
-    ),
-    _to_sparse,
-    settings=lambda attributes: attributes.integer("RAGGED_RANK", least=1, most=255),
-)

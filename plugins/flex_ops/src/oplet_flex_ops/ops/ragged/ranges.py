@@ -13,18 +13,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Registration, TensorType, ensure
+from oplet import TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, reserve
 from oplet_flex_ops.positions import checked
-from oplet_flex_ops.signature import Signature
 
 _SPLITS = (TensorType.INT64, TensorType.INT32)
 
 
-def _range(dtype: Any, *bounds: Array) -> list[Array]:
+@computed(
+    "RaggedRange",
+    "starts: T, limits: T, deltas: T -> rt_nested_splits: Tsplits, rt_dense_values: T",
+    lambda attributes: np.dtype(
+        np.int32 if attributes.type("Tsplits", *_SPLITS, default=TensorType.INT64) == TensorType.INT32 else np.int64
+    ),
+    T=(TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64, TensorType.BFLOAT16),
+    Tsplits=_SPLITS,
+)
+def RAGGEDRANGE(dtype: Any, *bounds: Array) -> list[Array]:
     ensure(all(each.ndim <= 1 for each in bounds), "starts, limits and deltas must be scalars or vectors.")
     counts = {each.size for each in bounds if each.ndim}
     ensure(len(counts) <= 1, f"starts, limits and deltas have different lengths: {', '.join(str(each.size) for each in bounds)}.")
@@ -49,20 +57,6 @@ def _range(dtype: Any, *bounds: Array) -> list[Array]:
         return [splits, np.repeat(starts, sizes) + steps.astype(starts.dtype) * np.repeat(deltas, sizes)]
 
 
-RAGGEDRANGE: Registration = computed(
-    Signature(
-        "RaggedRange",
-        "starts: T, limits: T, deltas: T -> rt_nested_splits: Tsplits, rt_dense_values: T",
-        T=(TensorType.INT32, TensorType.INT64, TensorType.FLOAT32, TensorType.FLOAT64, TensorType.BFLOAT16),
-        Tsplits=_SPLITS,
-    ),
-    _range,
-    settings=lambda attributes: np.dtype(
-        np.int32 if attributes.type("Tsplits", *_SPLITS, default=TensorType.INT64) == TensorType.INT32 else np.int64
-    ),
-)
-
-
 class _Ranks(NamedTuple):
     given: int
     made: int
@@ -74,7 +68,15 @@ def _ranks(attributes: Attributes) -> _Ranks:
     )
 
 
-def _gather(ranks: _Ranks, *operands: Array) -> Any:
+@computed(
+    "RaggedGather",
+    "params_nested_splits: PARAMS_RAGGED_RANK*Tsplits[1], params_dense_values: Tvalues, indices: Tindices "
+    "-> output_nested_splits: OUTPUT_RAGGED_RANK*Tsplits, output_dense_values: Tvalues",
+    _ranks,
+    Tindices=(TensorType.INT64, TensorType.INT32),
+    Tsplits=_SPLITS,
+)
+def RAGGEDGATHER(ranks: _Ranks, *operands: Array) -> Any:
     splits, values, indices = operands[: ranks.given], operands[-2], operands[-1]
     ensure(values.ndim >= 1, "the values must have at least one dimension.")
     ensure(
@@ -100,19 +102,6 @@ def _gather(ranks: _Ranks, *operands: Array) -> Any:
         levels = levels[1:]  # a single row has no splits between rows
     reserve((len(picks), *values.shape[1:]), values.itemsize)
     return [*levels, values[picks]] if levels else values[picks]
-
-
-RAGGEDGATHER: Registration = computed(
-    Signature(
-        "RaggedGather",
-        "params_nested_splits: PARAMS_RAGGED_RANK*Tsplits[1], params_dense_values: Tvalues, indices: Tindices "
-        "-> output_nested_splits: OUTPUT_RAGGED_RANK*Tsplits, output_dense_values: Tvalues",
-        Tindices=(TensorType.INT64, TensorType.INT32),
-        Tsplits=_SPLITS,
-    ),
-    _gather,
-    settings=_ranks,
-)
 
 
 def ensure_splits(levels: Sequence[Array], count: int) -> None:

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Registration, TensorType, ensure
+from oplet import TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.limits import kept_copy, listed, paced
 from oplet_flex_ops.attributes import TYPES, Attributes
 from oplet_flex_ops.kernel import computed
 from oplet_flex_ops.ops.ragged.ranges import ensure_splits
-from oplet_flex_ops.signature import Signature
 
 __all__ = ["Ragged"]
 
@@ -45,7 +44,14 @@ def _writing(attributes: Attributes) -> _Writing:
     return _Writing(attributes.integer("RAGGED_RANK", least=0, most=255), attributes.flag("batched_input"))
 
 
-def _to_variant(given: _Writing, *operands: Array) -> Array:
+@computed(
+    "RaggedTensorToVariant",
+    "rt_nested_splits: RAGGED_RANK*Tsplits[1], rt_dense_values: Tvalues -> encoded_ragged: VARIANT",
+    _writing,
+    pure=False,
+    Tsplits=_SPLITS,
+)
+def RAGGEDTENSORTOVARIANT(given: _Writing, *operands: Array) -> Array:
     splits, values = operands[: given.rank], operands[given.rank]
     ensure_splits(splits, len(values) if values.ndim else 0)
     if not given.batched:
@@ -75,18 +81,6 @@ def _variants(items: list[Ragged], shape: tuple[int, ...]) -> Array:
     return found.reshape(shape)
 
 
-RAGGEDTENSORTOVARIANT: Registration = computed(
-    Signature(
-        "RaggedTensorToVariant",
-        "rt_nested_splits: RAGGED_RANK*Tsplits[1], rt_dense_values: Tvalues -> encoded_ragged: VARIANT",
-        Tsplits=_SPLITS,
-    ),
-    _to_variant,
-    settings=_writing,
-    pure=False,
-)
-
-
 class _Reading(NamedTuple):
     inner: int
     rank: int
@@ -107,7 +101,14 @@ def _reading(attributes: Attributes) -> _Reading:
     )
 
 
-def _from_variant(given: _Reading, encoded: Array) -> Any:
+@computed(
+    "RaggedTensorFromVariant",
+    "encoded_ragged: VARIANT -> output_nested_splits: output_ragged_rank*Tsplits, output_dense_values: Tvalues",
+    _reading,
+    pure=False,
+    Tsplits=_SPLITS,
+)
+def RAGGEDTENSORFROMVARIANT(given: _Reading, encoded: Array) -> Any:
     inner = given.rank - encoded.ndim if given.inner == -1 else given.inner
     ensure(inner >= 0, f"output_ragged_rank is {given.rank}, less than the {encoded.ndim} axes of the variants.")
     ensure(
@@ -149,15 +150,3 @@ def _levels(encoded: Array, items: list[Ragged], inner: int) -> list[Array]:
             parts.append(item.splits[level][1:] + parts[-1][-1])
         levels.append(np.concatenate(parts))
     return levels
-
-
-RAGGEDTENSORFROMVARIANT: Registration = computed(
-    Signature(
-        "RaggedTensorFromVariant",
-        "encoded_ragged: VARIANT -> output_nested_splits: output_ragged_rank*Tsplits, output_dense_values: Tvalues",
-        Tsplits=_SPLITS,
-    ),
-    _from_variant,
-    settings=_reading,
-    pure=False,
-)

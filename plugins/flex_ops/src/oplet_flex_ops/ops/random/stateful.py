@@ -8,17 +8,17 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import philox
-from oplet_flex_ops.numerics.operator import Shapes, Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Shapes, Step, operator
 from oplet_flex_ops.numerics.philox import RESERVED, Philox
 from oplet_flex_ops.numerics.types import EVERY, FLOATS, INDEX
 from oplet_flex_ops.ops.random.stateless import draw_classes, multinomial_shape, shape_of, shuffle_rows
 
-_INT32 = TensorType.INT32
 #: Draws the output (the last argument) from a node's generator, and advances that as far as TensorFlow does.
 _Draw = Callable[[Philox, Sequence[Array], Array], None]
 
@@ -39,13 +39,13 @@ class _State:
         return self._generator
 
 
-def _stateful(signature: Signature, shapes: Shapes, draw: _Draw, values: Sequence[int] = ()) -> Registration:
-    """Build the registration of an op with its own random generator; `shapes` reads the inputs at the positions `values`."""
+def _stateful(text: str, shapes: Shapes, draw: _Draw, **types: Any) -> Registration:
+    """Build the registration of an op with its own random generator."""
 
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array], state: _State) -> Step:
         return lambda: draw(state.generator(attributes), inputs, outputs[0])
 
-    return operator(signature, shapes, formula, values=values, widened={}, state=_State)
+    return operator(text, shapes, widened={}, state=_State, **types)(formula)
 
 
 def _shape(node: Node, attributes: Attributes) -> Sequence[Shape]:
@@ -56,7 +56,7 @@ def _drawn(draw: Callable[[Philox, Array], None]) -> Registration:
     def run(generator: Philox, inputs: Sequence[Array], output: Array) -> None:
         draw(generator.skip(output.size * RESERVED), output)
 
-    return _stateful(Signature(["T"], ["dtype"], {"dtype": FLOATS, "T": INDEX}), _shape, run, [0])
+    return _stateful("T! -> dtype", _shape, run, dtype=FLOATS, T=INDEX)
 
 
 def _integers() -> Registration:
@@ -73,7 +73,7 @@ def _integers() -> Registration:
         if output.size:
             philox.integers(generator.skip(output.size * RESERVED), output, low, high)
 
-    return _stateful(Signature(["T", "Tout", "Tout"], ["Tout"], {"Tout": INDEX, "T": INDEX}), shapes, run, [0])
+    return _stateful("T!, Tout, Tout -> Tout", shapes, run, Tout=INDEX, T=INDEX)
 
 
 def _multinomial() -> Registration:
@@ -86,8 +86,7 @@ def _multinomial() -> Registration:
         rows, count = output.shape
         draw_classes(generator.skip(rows * -(-count // 4) * 8 * RESERVED), inputs[0], output)  # two words for each draw
 
-    types = {"T": FLOATS, "output_dtype": INDEX}
-    return _stateful(Signature(["T", _INT32], ["output_dtype"], types, {"output_dtype": TensorType.INT64}), shapes, run, [1])
+    return _stateful("T, INT32! -> output_dtype=INT64", shapes, run, T=FLOATS, output_dtype=INDEX)
 
 
 def _shuffle() -> Registration:
@@ -101,7 +100,7 @@ def _shuffle() -> Registration:
         blocks = -(-(len(source) - 1) // 4) if source.ndim and prod(source.shape) and len(source) > 1 else 0
         shuffle_rows(generator.skip(blocks), source, output)
 
-    return _stateful(Signature(["T"], ["T"], {"T": (*EVERY, TensorType.STRING)}), shapes, run)
+    return _stateful("T -> T", shapes, run, T=(*EVERY, TensorType.STRING))
 
 
 MULTINOMIAL = _multinomial()

@@ -16,11 +16,11 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics import philox
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator, writing
 from oplet_flex_ops.numerics.philox import Philox
 from oplet_flex_ops.numerics.types import EVERY, FLOATS, INDEX
+from oplet_flex_ops.signature import Types
 
-_UINT64, _INT32 = TensorType.UINT64, TensorType.INT32
 _FULL = (TensorType.INT32, TensorType.INT64, TensorType.UINT32, TensorType.UINT64)
 #: The numbers of algorithms: Philox, and the best for the device, which is Philox on a CPU.
 _PHILOX, _AUTOMATIC = 1, 3
@@ -63,16 +63,14 @@ def _ensure_generator(node: Node, second: bool) -> None:
     ensure(algorithm.size == 1, f"{algorithm} is the number of the algorithm; it must be one number.")
 
 
-def _signature(second: bool, values: Sequence[TensorType], default: TensorType | None, more: Sequence[Any] = ()) -> Signature:
-    shape = "Tshape" if second else "T"
-    types = {"dtype": values, shape: INDEX} | ({} if second else {"Tseed": INDEX})
-    defaults = {shape: _INT32, "Tseed": TensorType.INT64} | ({"dtype": default} if default is not None else {})
-    return Signature([shape, *([_UINT64, _UINT64, _INT32] if second else ["Tseed"]), *more], ["dtype"], types, defaults)
+def _inputs(second: bool) -> tuple[str, dict[str, Any]]:
+    """Return the shape and the seed, or generator, among an op's inputs, and what their type attributes may be."""
+    if second:
+        return "Tshape=INT32!, UINT64, UINT64, INT32", {"Tshape": INDEX}
+    return "T=INT32!, Tseed=INT64", {"T": INDEX, "Tseed": INDEX}
 
 
-def _drawn(
-    draw: Callable[[Philox, Array], None], second: bool, values: Sequence[TensorType], default: TensorType
-) -> Registration:
+def _drawn(draw: Callable[[Philox, Array], None], second: bool, values: Types = FLOATS, default: str = "FLOAT32") -> Registration:
     def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
         _ensure_generator(node, second)
         return [shape_of(node.inputs[0])]
@@ -80,7 +78,8 @@ def _drawn(
     def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
         return lambda: draw(_generator(inputs, second), outputs[0])
 
-    return operator(_signature(second, values, default), shapes, formula, values=[0], widened={})
+    text, types = _inputs(second)
+    return operator(f"{text} -> dtype={default}", shapes, widened={}, dtype=values, **types)(formula)
 
 
 def _integers(second: bool) -> Registration:
@@ -100,7 +99,8 @@ def _integers(second: bool) -> Registration:
 
         return run
 
-    return operator(_signature(second, INDEX, None, ["dtype", "dtype"]), shapes, formula, values=[0])
+    text, types = _inputs(second)
+    return operator(f"{text}, dtype, dtype -> dtype", shapes, dtype=INDEX, **types)(formula)
 
 
 def _key_and_counter(*, algorithm: bool) -> Registration:
@@ -118,15 +118,13 @@ def _key_and_counter(*, algorithm: bool) -> Registration:
 
         return run
 
-    made = [_UINT64, _UINT64, *([_INT32] if algorithm else [])]
-    return operator(Signature(["Tseed"], made, {"Tseed": INDEX}, {"Tseed": TensorType.INT64}), shapes, formula)
+    made = "UINT64, UINT64, INT32" if algorithm else "UINT64, UINT64"
+    return operator(f"Tseed=INT64 -> {made}", shapes, Tseed=INDEX)(formula)
 
 
-def _algorithm() -> Registration:
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        return lambda: outputs[0].fill(_PHILOX)
-
-    return operator(Signature([], [_INT32]), lambda node, attributes: [()], formula)
+@operator(" -> INT32", lambda node, attributes: [()])
+def STATELESSRANDOMGETALG(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    return lambda: outputs[0].fill(_PHILOX)
 
 
 def multinomial_shape(node: Node) -> Shape:
@@ -158,35 +156,26 @@ def draw_classes(generator: Philox, logits: Array, output: Array) -> None:
             at = stop
 
 
-def _multinomial() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        _ensure_seed(node.inputs[2])
-        return [multinomial_shape(node)]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        logits, _, seed = inputs
-        return lambda: draw_classes(philox.scrambled(tuple(seed.tolist())), logits, outputs[0])
-
-    types = {"T": FLOATS, "Tseed": INDEX, "output_dtype": INDEX}
-    defaults = {"Tseed": TensorType.INT64, "output_dtype": TensorType.INT64}
-    return operator(Signature(["T", _INT32, "Tseed"], ["output_dtype"], types, defaults), shapes, formula, values=[1])
+def _multinomial_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    _ensure_seed(node.inputs[2])
+    return [multinomial_shape(node)]
 
 
-def _shuffle() -> Registration:
-    """Build StatelessShuffle: a tensor's rows in random order."""
+@operator("T, INT32!, Tseed=INT64 -> output_dtype=INT64", _multinomial_shapes, T=FLOATS, Tseed=INDEX, output_dtype=INDEX)
+@writing
+def STATELESSMULTINOMIAL(logits: Array, samples: Array, seed: Array, output: Array) -> None:
+    draw_classes(philox.scrambled(tuple(seed.tolist())), logits, output)
 
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        _ensure_generator(node, True)
-        return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        def run() -> None:
-            shuffle_rows(_generator(inputs, True), inputs[0], outputs[0])
+def _shuffle_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    _ensure_generator(node, True)
+    return [node.inputs[0].shape]
 
-        return run
 
-    signature = Signature(["T", _UINT64, _UINT64, _INT32], ["T"], {"T": (*EVERY, TensorType.STRING)})
-    return operator(signature, shapes, formula, widened={})
+@operator("T, UINT64, UINT64, INT32 -> T", _shuffle_shapes, widened={}, T=(*EVERY, TensorType.STRING))
+def STATELESSSHUFFLE(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Copy a tensor's rows in random order."""
+    return lambda: shuffle_rows(_generator(inputs, True), inputs[0], outputs[0])
 
 
 def shuffle_rows(generator: Philox, source: Array, output: Array) -> None:
@@ -200,19 +189,15 @@ def shuffle_rows(generator: Philox, source: Array, output: Array) -> None:
     np.take(source, philox.shuffled(words, len(source)), 0, output)
 
 
-_F32, _U64 = TensorType.FLOAT32, TensorType.UINT64
-STATELESSMULTINOMIAL = _multinomial()
-STATELESSRANDOMGETALG = _algorithm()
 STATELESSRANDOMGETKEYCOUNTER = _key_and_counter(algorithm=False)
 STATELESSRANDOMGETKEYCOUNTERALG = _key_and_counter(algorithm=True)
-STATELESSRANDOMNORMAL = _drawn(philox.normal, False, FLOATS, _F32)
-STATELESSRANDOMNORMALV2 = _drawn(philox.normal, True, FLOATS, _F32)
-STATELESSRANDOMUNIFORM = _drawn(philox.uniform, False, FLOATS, _F32)
-STATELESSRANDOMUNIFORMFULLINT = _drawn(philox.integers, False, _FULL, _U64)
-STATELESSRANDOMUNIFORMFULLINTV2 = _drawn(philox.integers, True, _FULL, _U64)
+STATELESSRANDOMNORMAL = _drawn(philox.normal, False)
+STATELESSRANDOMNORMALV2 = _drawn(philox.normal, True)
+STATELESSRANDOMUNIFORM = _drawn(philox.uniform, False)
+STATELESSRANDOMUNIFORMFULLINT = _drawn(philox.integers, False, _FULL, "UINT64")
+STATELESSRANDOMUNIFORMFULLINTV2 = _drawn(philox.integers, True, _FULL, "UINT64")
 STATELESSRANDOMUNIFORMINT = _integers(False)
 STATELESSRANDOMUNIFORMINTV2 = _integers(True)
-STATELESSRANDOMUNIFORMV2 = _drawn(philox.uniform, True, FLOATS, _F32)
-STATELESSSHUFFLE = _shuffle()
-STATELESSTRUNCATEDNORMAL = _drawn(philox.truncated_normal, False, FLOATS, _F32)
-STATELESSTRUNCATEDNORMALV2 = _drawn(philox.truncated_normal, True, FLOATS, _F32)
+STATELESSRANDOMUNIFORMV2 = _drawn(philox.uniform, True)
+STATELESSTRUNCATEDNORMAL = _drawn(philox.truncated_normal, False)
+STATELESSTRUNCATEDNORMALV2 = _drawn(philox.truncated_normal, True)

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, checkpoint, ensure
+from oplet import Node, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled
-from oplet_flex_ops.signature import Signature
+
+_HALVES = (TensorType.FLOAT32, TensorType.FLOAT16)
+_STATE = "cs_prev: T[2], h_prev: T[2], w: T[2], wci: T[1], wcf: T[1], wco: T[1], b: T[1]"
+_GATES = "i: T, cs: T, f: T, o: T, ci: T, co: T, h: T"
 
 
 class _Lstm(NamedTuple):
@@ -85,19 +88,11 @@ def _wide(operands: tuple[Array, ...]) -> list[Array]:
     return [operand.astype(np.float32, copy=False) for operand in operands]
 
 
-def _cell(given: _Lstm, outputs: list[Array], *operands: Array) -> None:
+@filled("LSTMBlockCell", f"x: T[2], {_STATE} -> {_GATES}", _cell_shapes, _v1, T=_HALVES)
+def LSTMBLOCKCELL(given: _Lstm, outputs: list[Array], *operands: Array) -> None:
     x, state, hidden, *weights = _wide(operands)
     for output, result in zip(outputs, _lstm_step(given, False, x, state, hidden, *weights)):
         output[...] = result
-
-
-_HALVES = (TensorType.FLOAT32, TensorType.FLOAT16)
-_STATE = "cs_prev: T[2], h_prev: T[2], w: T[2], wci: T[1], wcf: T[1], wco: T[1], b: T[1]"
-_GATES = "i: T, cs: T, f: T, o: T, ci: T, co: T, h: T"
-
-LSTMBLOCKCELL: Registration = filled(
-    Signature("LSTMBlockCell", f"x: T[2], {_STATE} -> {_GATES}", T=_HALVES), _cell_shapes, _cell, settings=_v1
-)
 
 
 def _block_shapes(node: Node, given: _Lstm) -> list[Shape]:
@@ -124,8 +119,8 @@ def _block(swapped: bool) -> Any:
 
 
 _BLOCK = f"seq_len_max: INT64[0], x: T[3], {_STATE} -> {_GATES}"
-BLOCKLSTM: Registration = filled(Signature("BlockLSTM", _BLOCK, T=_HALVES), _block_shapes, _block(False), settings=_v1)
-BLOCKLSTMV2: Registration = filled(Signature("BlockLSTMV2", _BLOCK, T=_HALVES), _block_shapes, _block(True), settings=_v2)
+BLOCKLSTM = filled("BlockLSTM", _BLOCK, _block_shapes, _v1, T=_HALVES)(_block(False))
+BLOCKLSTMV2 = filled("BlockLSTMV2", _BLOCK, _block_shapes, _v2, T=_HALVES)(_block(True))
 
 
 def _gru_shapes(node: Node, given: Any) -> list[Shape]:
@@ -137,19 +132,14 @@ def _gru_shapes(node: Node, given: Any) -> list[Shape]:
     return [(batch, cells)] * 4
 
 
-def _gru(given: Any, outputs: list[Array], x: Array, hidden: Array, gates: Array, weights: Array, *biases: Array) -> None:
+@filled(
+    "GRUBlockCell",
+    "x: T[2], h_prev: T[2], w_ru: T[2], w_c: T[2], b_ru: T[1], b_c: T[1] -> r: T, u: T, c: T, h: T",
+    _gru_shapes,
+    T=(TensorType.FLOAT32,),
+)
+def GRUBLOCKCELL(given: Any, outputs: list[Array], x: Array, hidden: Array, gates: Array, weights: Array, *biases: Array) -> None:
     reset, update = np.split(_sigmoid(np.concatenate([x, hidden], 1) @ gates + biases[0]), 2, 1)
     candidate = np.tanh(np.concatenate([x, hidden * reset], 1) @ weights + biases[1])
     for output, result in zip(outputs, (reset, update, candidate, update * hidden + (1 - update) * candidate)):
         output[...] = result
-
-
-GRUBLOCKCELL: Registration = filled(
-    Signature(
-        "GRUBlockCell",
-        "x: T[2], h_prev: T[2], w_ru: T[2], w_c: T[2], b_ru: T[1], b_c: T[1] -> r: T, u: T, c: T, h: T",
-        T=(TensorType.FLOAT32,),
-    ),
-    _gru_shapes,
-    _gru,
-)

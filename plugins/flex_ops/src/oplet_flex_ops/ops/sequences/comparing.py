@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
+from oplet import Node, TensorType, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled, zeros
 from oplet_flex_ops.ops.sparse.coordinates import coordinates
 from oplet_flex_ops.positions import row_numbers
-from oplet_flex_ops.signature import INDICES, NUMBERS, Signature
+from oplet_flex_ops.signature import INDICES, NUMBERS
 
 #: Bytes of a sequence that waits for the one that it is compared with.
 _SEQUENCE = 240
@@ -45,7 +45,14 @@ def _rows(indices: Array, values: Array, outer: tuple[int, ...]) -> Iterator[tup
             yield int(places[start]), values[start:end]
 
 
-def _edit_distance(normalize: bool, *operands: Array) -> Array:
+@computed(
+    "EditDistance",
+    "hypothesis_indices: INT64[2], hypothesis_values: T[1], hypothesis_shape: INT64[1], truth_indices: INT64[2], "
+    "truth_values: T[1], truth_shape: INT64[1] -> output: FLOAT32",
+    lambda attributes: attributes.flag("normalize", default=True),
+    T=(*NUMBERS, TensorType.BOOL, TensorType.STRING),
+)
+def EDITDISTANCE(normalize: bool, *operands: Array) -> Array:
     given, truth = coordinates(*operands[:3]), coordinates(*operands[3:])
     ensure(len(given.shape) == len(truth.shape) >= 2, "both sparse tensors must have the same number of axes, 2 or more.")
     outer = tuple(max(a, b) for a, b in zip(given.shape[:-1], truth.shape[:-1]))
@@ -60,18 +67,6 @@ def _edit_distance(normalize: bool, *operands: Array) -> Array:
     for place, guess in paced(guesses.items()):
         flat[place] = np.inf if normalize else guess.size
     return output
-
-
-EDITDISTANCE: Registration = computed(
-    Signature(
-        "EditDistance",
-        "hypothesis_indices: INT64[2], hypothesis_values: T[1], hypothesis_shape: INT64[1], truth_indices: INT64[2], "
-        "truth_values: T[1], truth_shape: INT64[1] -> output: FLOAT32",
-        T=(*NUMBERS, TensorType.BOOL, TensorType.STRING),
-    ),
-    _edit_distance,
-    settings=lambda attributes: attributes.flag("normalize", default=True),
-)
 
 
 class _Axes(NamedTuple):
@@ -94,7 +89,8 @@ def _reverse_shapes(node: Node, given: _Axes) -> list[Shape]:
     return [source.shape]
 
 
-def _reverse(given: _Axes, outputs: list[Array], source: Array, lengths: Array) -> None:
+@filled("ReverseSequence", "input: T, seq_lengths: Tlen[1] -> output: T", _reverse_shapes, _axes, Tlen=INDICES)
+def REVERSESEQUENCE(given: _Axes, outputs: list[Array], source: Array, lengths: Array) -> None:
     longest = source.shape[given.time]
     ensure(bool(((lengths >= 0) & (lengths <= longest)).all()), f"the lengths of the sequences are not within 0 to {longest}.")
     sequences: Any = np.moveaxis(source, (given.batch, given.time), (0, 1))
@@ -102,11 +98,3 @@ def _reverse(given: _Axes, outputs: list[Array], source: Array, lengths: Array) 
     targets[...] = sequences
     for target, sequence, length in paced(zip(targets, sequences, listed(lengths)), 64):
         target[:length] = sequence[:length][::-1]
-
-
-REVERSESEQUENCE: Registration = filled(
-    Signature("ReverseSequence", "input: T, seq_lengths: Tlen[1] -> output: T", Tlen=INDICES),
-    _reverse_shapes,
-    _reverse,
-    settings=_axes,
-)

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Registration, TensorType, ensure
+from oplet import TensorType, ensure
 from oplet.kernels.arrays import Array
 from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed
 from oplet_flex_ops.ops.sequences.beam_search import BeamSearch
-from oplet_flex_ops.signature import Signature
 
 __all__ = ["ensure_lengths"]
 
@@ -56,7 +55,14 @@ def _greedy_settings(attributes: Attributes) -> _Greedy:
     return _Greedy(attributes.flag("merge_repeated", default=False), attributes.integer("blank_index", default=-1))
 
 
-def _greedy(given: _Greedy, inputs: Array, lengths: Array) -> list[Array]:
+@computed(
+    "CTCGreedyDecoder",
+    "inputs: T[3], sequence_length: INT32[1] "
+    "-> decoded_indices: INT64, decoded_values: INT64, decoded_shape: INT64, log_probability: T",
+    _greedy_settings,
+    T=_T,
+)
+def CTCGREEDYDECODER(given: _Greedy, inputs: Array, lengths: Array) -> list[Array]:
     ensure_lengths(inputs, lengths)
     time, batch, classes = inputs.shape
     blank = given.blank + classes if given.blank < 0 else given.blank
@@ -70,18 +76,6 @@ def _greedy(given: _Greedy, inputs: Array, lengths: Array) -> list[Array]:
         kept[1:] &= best[1:] != best[:-1]
     paths = [best[kept[:, number], number].tolist() for number in paced(range(batch), 64)]
     return [*_sparse(paths), score]
-
-
-CTCGREEDYDECODER: Registration = computed(
-    Signature(
-        "CTCGreedyDecoder",
-        "inputs: T[3], sequence_length: INT32[1] "
-        "-> decoded_indices: INT64, decoded_values: INT64, decoded_shape: INT64, log_probability: T",
-        T=_T,
-    ),
-    _greedy,
-    settings=_greedy_settings,
-)
 
 
 class _Beam(NamedTuple):
@@ -100,7 +94,14 @@ def _beam_settings(attributes: Attributes) -> _Beam:
     return found
 
 
-def _beam(given: _Beam, inputs: Array, lengths: Array) -> list[Array]:
+@computed(
+    "CTCBeamSearchDecoder",
+    "inputs: T[3], sequence_length: INT32[1] -> decoded_indices: top_paths*INT64, decoded_values: top_paths*INT64, "
+    "decoded_shape: top_paths*INT64, log_probability: T",
+    _beam_settings,
+    T=_T,
+)
+def CTCBEAMSEARCHDECODER(given: _Beam, inputs: Array, lengths: Array) -> list[Array]:
     ensure_lengths(inputs, lengths)
     found: list[list[list[int]]] = [[] for _ in paced(range(given.paths))]
     scores = np.zeros((inputs.shape[1], given.paths), inputs.dtype)
@@ -115,15 +116,3 @@ def _beam(given: _Beam, inputs: Array, lengths: Array) -> list[Array]:
             scores[number, rank] = score
     parts: list[Any] = [_sparse(paths) for paths in found]
     return [*(part[kind] for kind in range(3) for part in parts), scores]
-
-
-CTCBEAMSEARCHDECODER: Registration = computed(
-    Signature(
-        "CTCBeamSearchDecoder",
-        "inputs: T[3], sequence_length: INT32[1] -> decoded_indices: top_paths*INT64, decoded_values: top_paths*INT64, "
-        "decoded_shape: top_paths*INT64, log_probability: T",
-        T=_T,
-    ),
-    _beam,
-    settings=_beam_settings,
-)

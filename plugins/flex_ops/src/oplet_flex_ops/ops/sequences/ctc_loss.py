@@ -10,13 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Node, Registration, TensorType, checkpoint, ensure
+from oplet import Node, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.limits import paced
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.ops.sequences.ctc_decoding import ensure_lengths
-from oplet_flex_ops.signature import Signature
 
 _Doubles = NDArray[np.float64]
 
@@ -40,7 +39,14 @@ def _shapes(node: Node, given: _Settings) -> list[Shape]:
     return [(inputs.shape[1],), inputs.shape]
 
 
-def _loss(given: _Settings, outputs: list[Array], inputs: Array, indices: Array, values: Array, lengths: Array) -> None:
+@filled(
+    "CTCLoss",
+    "inputs: T[3], labels_indices: INT64[2], labels_values: INT32[1], sequence_length: INT32[1] -> loss: T, gradient: T",
+    _shapes,
+    _settings,
+    T=(TensorType.FLOAT32, TensorType.FLOAT64),
+)
+def CTCLOSS(given: _Settings, outputs: list[Array], inputs: Array, indices: Array, values: Array, lengths: Array) -> None:
     """Compute CTC losses and gradients for a batch; the blank is the last class."""
     ensure_lengths(inputs, lengths)
     _, batch, classes = inputs.shape
@@ -116,15 +122,3 @@ def _forward(logs: _Doubles, stays: NDArray[np.bool_], skips: NDArray[np.bool_])
         reached[2:] = np.where(skips[2:], np.logaddexp(reached[2:], before[:-2]), reached[2:])
         found[step] = reached + logs[step]
     return found
-
-
-CTCLOSS: Registration = filled(
-    Signature(
-        "CTCLoss",
-        "inputs: T[3], labels_indices: INT64[2], labels_values: INT32[1], sequence_length: INT32[1] -> loss: T, gradient: T",
-        T=(TensorType.FLOAT32, TensorType.FLOAT64),
-    ),
-    _shapes,
-    _loss,
-    settings=_settings,
-)

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, charge, checkpoint, ensure
+from oplet import Node, TensorType, charge, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.dense import PORTION, portions, product
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 
 _FLOAT32, _INT32 = TensorType.FLOAT32, TensorType.INT32
 #: The samples that are transformed at a time, in whole windows.
@@ -19,43 +19,42 @@ _AT_ONCE = 1 << 16
 _FLOOR = 1e-12
 
 
-def _spectrogram() -> Registration:
-    """Build AudioSpectrogram: FFT magnitudes of audio windows, (samples, channels) to (channels, windows, bins)."""
+def _spectrogram_window_of(attributes: Attributes) -> tuple[int, int, int]:
+    window = attributes.integer("window_size", least=2, most=2**30)
+    return window, attributes.integer("stride", least=1), 1 << (window - 1).bit_length()
 
-    def window_of(attributes: Attributes) -> tuple[int, int, int]:
-        window = attributes.integer("window_size", least=2, most=2**30)
-        return window, attributes.integer("stride", least=1), 1 << (window - 1).bit_length()
 
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        source = node.inputs[0]
-        ensure(source.ndim == 2, f"{source} must have 2 dimensions, samples and channels.")
-        window, stride, length = window_of(attributes)
-        samples, channels = source.shape
-        count = 0 if samples < window else 1 + (samples - window) // stride
-        return [(channels, count, 1 + length // 2)]
+def _spectrogram_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    source = node.inputs[0]
+    ensure(source.ndim == 2, f"{source} must have 2 dimensions, samples and channels.")
+    window, stride, length = _spectrogram_window_of(attributes)
+    samples, channels = source.shape
+    count = 0 if samples < window else 1 + (samples - window) // stride
+    return [(channels, count, 1 + length // 2)]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        [source], [output] = inputs, outputs
-        window, stride, length = window_of(attributes)
-        squared = attributes.flag("magnitude_squared", default=False)
-        if not output.size:
-            return lambda: None
-        charge(40 * length)
-        hann = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(window) / window)
-        windows = np.lib.stride_tricks.sliding_window_view(source.T, window, axis=1)[:, ::stride]
-        step = max(1, _AT_ONCE // length)
 
-        def run() -> None:
-            for heard, result in zip(windows, output):
-                for start in range(0, len(heard), step):
-                    checkpoint()
-                    spectrum = np.fft.rfft(heard[start : start + step] * hann, length)
-                    power = spectrum.real**2 + spectrum.imag**2
-                    result[start : start + step] = power if squared else np.sqrt(power)
+@operator("FLOAT32 -> FLOAT32", _spectrogram_shapes)
+def AUDIOSPECTROGRAM(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Compute FFT magnitudes of audio windows, (samples, channels) to (channels, windows, bins)."""
+    [source], [output] = inputs, outputs
+    window, stride, length = _spectrogram_window_of(attributes)
+    squared = attributes.flag("magnitude_squared", default=False)
+    if not output.size:
+        return lambda: None
+    charge(40 * length)
+    hann = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(window) / window)
+    windows = np.lib.stride_tricks.sliding_window_view(source.T, window, axis=1)[:, ::stride]
+    step = max(1, _AT_ONCE // length)
 
-        return run
+    def run() -> None:
+        for heard, result in zip(windows, output):
+            for start in range(0, len(heard), step):
+                checkpoint()
+                spectrum = np.fft.rfft(heard[start : start + step] * hann, length)
+                power = spectrum.real**2 + spectrum.imag**2
+                result[start : start + step] = power if squared else np.sqrt(power)
 
-    return operator(Signature([_FLOAT32], [_FLOAT32]), shapes, formula)
+    return run
 
 
 class _Bands(NamedTuple):
@@ -109,44 +108,38 @@ def _filter_bank(bands: _Bands, bins: int, rate: int) -> tuple[int, Array]:
     return start, weights[:, 1:-1]
 
 
-def _mfcc() -> Registration:
-    """Build Mfcc: mel-frequency cepstral coefficients of a spectrogram, (channels, windows, bins) to (channels, windows,
+def _mfcc_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    spectrogram, rate = node.inputs
+    ensure(spectrogram.ndim == 3, f"the spectrogram {spectrogram} must have 3 dimensions.")
+    ensure(spectrogram.shape[2] >= 2, f"the spectrogram {spectrogram} must have at least 2 bins.")
+    ensure(rate.size == 1, f"the sample rate {rate} must be one value.")
+    return [(*spectrogram.shape[:2], _bands(attributes).coefficients)]
+
+
+@operator("FLOAT32, INT32 -> FLOAT32", _mfcc_shapes)
+def MFCC(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
+    """Compute mel-frequency cepstral coefficients of a spectrogram, (channels, windows, bins) to (channels, windows,
     coefficients).
     """
+    [spectrogram, rate], [output] = inputs, outputs
+    bands = _bands(attributes)
+    charge(8 * bands.channels * (bands.coefficients + spectrogram.shape[2]))
+    angles = np.pi / bands.channels * (np.arange(bands.channels) + 0.5)
+    cosines = np.sqrt(2.0 / bands.channels) * np.cos(angles[:, None] * np.arange(bands.coefficients))
+    known: dict[int, tuple[int, Array]] = {}
 
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        spectrogram, rate = node.inputs
-        ensure(spectrogram.ndim == 3, f"the spectrogram {spectrogram} must have 3 dimensions.")
-        ensure(spectrogram.shape[2] >= 2, f"the spectrogram {spectrogram} must have at least 2 bins.")
-        ensure(rate.size == 1, f"the sample rate {rate} must be one value.")
-        return [(*spectrogram.shape[:2], _bands(attributes).coefficients)]
+    def run() -> None:
+        key = rate.item()
+        if key not in known:
+            known.clear()
+            known[key] = _filter_bank(bands, spectrogram.shape[2], key)
+        start, weights = known[key]
+        if not len(weights):
+            output.fill(0)
+            return
+        wide = max(bands.channels, len(weights))
+        for part in portions(spectrogram.shape[:2], max(1, PORTION // wide)):
+            magnitudes = np.sqrt(spectrogram[part][..., start : start + len(weights)].astype(np.float64))
+            output[part] = product(np.log(np.maximum(product(magnitudes, weights), _FLOOR)), cosines)
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        [spectrogram, rate], [output] = inputs, outputs
-        bands = _bands(attributes)
-        charge(8 * bands.channels * (bands.coefficients + spectrogram.shape[2]))
-        angles = np.pi / bands.channels * (np.arange(bands.channels) + 0.5)
-        cosines = np.sqrt(2.0 / bands.channels) * np.cos(angles[:, None] * np.arange(bands.coefficients))
-        known: dict[int, tuple[int, Array]] = {}
-
-        def run() -> None:
-            key = rate.item()
-            if key not in known:
-                known.clear()
-                known[key] = _filter_bank(bands, spectrogram.shape[2], key)
-            start, weights = known[key]
-            if not len(weights):
-                output.fill(0)
-                return
-            wide = max(bands.channels, len(weights))
-            for part in portions(spectrogram.shape[:2], max(1, PORTION // wide)):
-                magnitudes = np.sqrt(spectrogram[part][..., start : start + len(weights)].astype(np.float64))
-                output[part] = product(np.log(np.maximum(product(magnitudes, weights), _FLOOR)), cosines)
-
-        return run
-
-    return operator(Signature([_FLOAT32, _INT32], [_FLOAT32]), shapes, formula)
-
-
-AUDIOSPECTROGRAM = _spectrogram()
-MFCC = _mfcc()
+    return run

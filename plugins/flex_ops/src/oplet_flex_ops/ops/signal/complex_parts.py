@@ -12,11 +12,10 @@ import numpy as np
 from oplet import Node, Registration, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
+from oplet_flex_ops.numerics import types
 from oplet_flex_ops.numerics.elementwise import broadcast_pair, unary
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
-from oplet_flex_ops.numerics.types import WIDE_FLOATS
+from oplet_flex_ops.numerics.operator import operator, writing
 
-_COMPLEX = (TensorType.COMPLEX64, TensorType.COMPLEX128)
 _REAL_OF = {TensorType.COMPLEX64: TensorType.FLOAT32, TensorType.COMPLEX128: TensorType.FLOAT64}
 
 
@@ -32,35 +31,22 @@ def _part(function: Callable[[Array, Array], Any]) -> Registration:
         _ensure_parts(node, 0)
         return [node.inputs[0].shape]
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        return lambda: function(inputs[0], outputs[0])
-
-    types = {"T": _COMPLEX, "Tout": WIDE_FLOATS}
-    defaults = {"T": TensorType.COMPLEX64, "Tout": TensorType.FLOAT32}
-    return operator(Signature(["T"], ["Tout"], types, defaults), shapes, formula)
+    return operator("T=COMPLEX64 -> Tout=FLOAT32", shapes, T=types.COMPLEX, Tout=types.WIDE_FLOATS)(writing(function))
 
 
-def _complex() -> Registration:
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        _ensure_parts(node, 1)
-        return broadcast_pair(node, attributes)
+def _complex_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    _ensure_parts(node, 1)
+    return broadcast_pair(node, attributes)
 
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        (real, imaginary), [output] = inputs, outputs
 
-        def run() -> None:
-            output.real, output.imag = real, imaginary
-
-        return run
-
-    types = {"T": WIDE_FLOATS, "Tout": _COMPLEX}
-    defaults = {"T": TensorType.FLOAT32, "Tout": TensorType.COMPLEX64}
-    return operator(Signature(["T", "T"], ["Tout"], types, defaults), shapes, formula)
+@operator("T=FLOAT32, T -> Tout=COMPLEX64", _complex_shapes, T=types.WIDE_FLOATS, Tout=types.COMPLEX)
+@writing
+def COMPLEX(real: Array, imaginary: Array, output: Array) -> None:
+    output.real, output.imag = real, imaginary
 
 
 ANGLE = _part(lambda x, out: np.arctan2(x.imag, x.real, out))
-COMPLEX = _complex()
 COMPLEXABS = _part(np.abs)
-CONJ = unary(np.conjugate, *_COMPLEX)
+CONJ = unary(np.conjugate, *types.COMPLEX)
 IMAG = _part(lambda x, out: np.copyto(out, x.imag))
 REAL = _part(lambda x, out: np.copyto(out, x.real))

@@ -17,11 +17,10 @@ from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.dense import PORTION, portions
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import Step, operator
 from oplet_flex_ops.numerics.types import COMPLEX, WIDE_FLOATS
 
-_TYPES = {"Treal": WIDE_FLOATS, "Tcomplex": COMPLEX}
-_DEFAULTS = {"Treal": TensorType.FLOAT32, "Tcomplex": TensorType.COMPLEX64}
+_REAL, _COMPLEX = "Treal=FLOAT32", "Tcomplex=COMPLEX64"
 
 
 def _ensure_axes(node: Node, axes: int) -> None:
@@ -40,8 +39,7 @@ def _complex(function: Callable[..., Any], axes: int) -> Registration:
             return lambda: None
         return lambda: np.copyto(output, function(source.astype(np.complex128, copy=False), axes=range(-axes, 0)), "unsafe")
 
-    signature = Signature(["Tcomplex"], ["Tcomplex"], {"Tcomplex": COMPLEX}, {"Tcomplex": TensorType.COMPLEX64})
-    return operator(signature, shapes, formula)
+    return operator(f"{_COMPLEX} -> Tcomplex", shapes, Tcomplex=COMPLEX)(formula)
 
 
 def _of_real(axes: int, *, inverse: bool) -> Registration:
@@ -84,8 +82,8 @@ def _of_real(axes: int, *, inverse: bool) -> Registration:
 
         return run
 
-    given, made = ("Tcomplex", "Treal") if inverse else ("Treal", "Tcomplex")
-    return operator(Signature([given, TensorType.INT32], [made], _TYPES, _DEFAULTS), shapes, formula, values=[1])
+    given, made = (_COMPLEX, _REAL) if inverse else (_REAL, _COMPLEX)
+    return operator(f"{given}, INT32! -> {made}", shapes, Treal=WIDE_FLOATS, Tcomplex=COMPLEX)(formula)
 
 
 def _ensure_same_precision(node: Node) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oplet import Node, Registration, Tensor, TensorType, checkpoint, ensure
+from oplet import Node, Tensor, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.numerics.dense import portions
-from oplet_flex_ops.numerics.operator import Signature, Step, operator
+from oplet_flex_ops.numerics.operator import operator, writing
 
 _FLOAT32, _INT32, _STRING = TensorType.FLOAT32, TensorType.INT32, TensorType.STRING
 #: Format tags: plain samples, and the one that has its true tag further back.
@@ -50,64 +50,50 @@ def _contents(tensor: Tensor) -> bytes:
     return value if isinstance(value, bytes) else bytes(value)
 
 
-def _decode() -> Registration:
-    """Build DecodeWav: float samples in [-1, 1] of shape (samples, channels), and the sample rate."""
-
-    def wanted(attributes: Attributes, samples: int, channels: int) -> tuple[int, int]:
-        count = attributes.integer("desired_samples", default=-1, least=-1)
-        width = attributes.integer("desired_channels", default=-1, least=-1)
-        return (samples if count == -1 else count), (channels if width == -1 else width)
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        ensure(node.inputs[0].size == 1, f"{node.inputs[0]} must hold one file.")
-        return [wanted(attributes, *_samples(_contents(node.inputs[0]))[0].shape), ()]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        def run() -> None:
-            samples, rate = _samples(bytes(inputs[0].item()))
-            audio, channels = outputs[0], samples.shape[1]
-            count = min(len(samples), len(audio))
-            audio.fill(0)
-            # Channels that the file does not have repeat its last one.
-            source = np.minimum(np.arange(audio.shape[1]), channels - 1)
-            np.divide(samples[:count, source], np.float32(32768), audio[:count])
-            outputs[1][...] = rate
-
-        return run
-
-    return operator(Signature([_STRING], [_FLOAT32, _INT32]), shapes, formula, values=[0])
+def _decode_wanted(attributes: Attributes, samples: int, channels: int) -> tuple[int, int]:
+    count = attributes.integer("desired_samples", default=-1, least=-1)
+    width = attributes.integer("desired_channels", default=-1, least=-1)
+    return (samples if count == -1 else count), (channels if width == -1 else width)
 
 
-def _encode() -> Registration:
-    """Build EncodeWav: a WAV file from float samples in [-1, 1] of shape (samples, channels)."""
-
-    def shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
-        audio, rate = node.inputs
-        ensure(audio.ndim == 2, f"{audio} must have 2 dimensions, samples and channels.")
-        ensure(0 < audio.shape[1] < 1 << 16, f"{audio} has {audio.shape[1]} channels; a file has 1 to 65535.")
-        ensure(rate.size == 1, f"the sample rate {rate} must be one value.")
-        return [()]
-
-    def formula(attributes: Attributes, inputs: Sequence[Array], outputs: Sequence[Array]) -> Step:
-        audio, rate = inputs
-
-        def run() -> None:
-            frequency, width = rate.item(), 2 * audio.shape[1]
-            ensure(frequency > 0, f"the sample rate is {frequency}; it must be above zero.")
-            samples = np.empty(audio.shape, "<i2")
-            for part in portions(audio.shape):
-                scaled = audio[part] * np.float32(32768)
-                rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)  # halves away from zero
-                samples[part] = np.clip(rounded, -32768, 32767)
-            size = samples.nbytes
-            head = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 36 + size, b"WAVE", b"fmt ", 16, _PCM, audio.shape[1], frequency,
-                               frequency * width & 0xFFFFFFFF, width, 16)  # fmt: skip
-            outputs[0][...] = b"".join((head, struct.pack("<4sI", b"data", size), samples.data))
-
-        return run
-
-    return operator(Signature([_FLOAT32, _INT32], [_STRING]), shapes, formula)
+def _decode_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    ensure(node.inputs[0].size == 1, f"{node.inputs[0]} must hold one file.")
+    return [_decode_wanted(attributes, *_samples(_contents(node.inputs[0]))[0].shape), ()]
 
 
-DECODEWAV = _decode()
-ENCODEWAV = _encode()
+@operator("STRING! -> FLOAT32, INT32", _decode_shapes)
+@writing
+def DECODEWAV(contents: Array, audio: Array, frequency: Array) -> None:
+    """Decode float samples in [-1, 1] of shape (samples, channels), and the sample rate."""
+    samples, rate = _samples(bytes(contents.item()))
+    count = min(len(samples), len(audio))
+    audio.fill(0)
+    # Channels that the file does not have repeat its last one.
+    source = np.minimum(np.arange(audio.shape[1]), samples.shape[1] - 1)
+    np.divide(samples[:count, source], np.float32(32768), audio[:count])
+    frequency[...] = rate
+
+
+def _encode_shapes(node: Node, attributes: Attributes) -> Sequence[Shape]:
+    audio, rate = node.inputs
+    ensure(audio.ndim == 2, f"{audio} must have 2 dimensions, samples and channels.")
+    ensure(0 < audio.shape[1] < 1 << 16, f"{audio} has {audio.shape[1]} channels; a file has 1 to 65535.")
+    ensure(rate.size == 1, f"the sample rate {rate} must be one value.")
+    return [()]
+
+
+@operator("FLOAT32, INT32 -> STRING", _encode_shapes)
+@writing
+def ENCODEWAV(audio: Array, rate: Array, contents: Array) -> None:
+    """Encode a WAV file from float samples in [-1, 1] of shape (samples, channels)."""
+    frequency, width = rate.item(), 2 * audio.shape[1]
+    ensure(frequency > 0, f"the sample rate is {frequency}; it must be above zero.")
+    samples = np.empty(audio.shape, "<i2")
+    for part in portions(audio.shape):
+        scaled = audio[part] * np.float32(32768)
+        rounded = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)  # halves away from zero
+        samples[part] = np.clip(rounded, -32768, 32767)
+    size = samples.nbytes
+    head = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 36 + size, b"WAVE", b"fmt ", 16, _PCM, audio.shape[1], frequency,
+                       frequency * width & 0xFFFFFFFF, width, 16)  # fmt: skip
+    contents[...] = b"".join((head, struct.pack("<4sI", b"data", size), samples.data))

@@ -18,7 +18,11 @@ from oplet_flex_ops.kernel import computed, filled, reserve, zeros
 from oplet_flex_ops.numerics.dense import multiply
 from oplet_flex_ops.ops.sparse.coordinates import Coordinates, coordinates, vectors
 from oplet_flex_ops.positions import row_numbers
-from oplet_flex_ops.signature import INDICES, NUMBERS, REALS, Signature
+from oplet_flex_ops.signature import INDICES, NUMBERS, REALS
+
+_SPARSE = "{0}_indices: INT64[2], {0}_values: T[1], {0}_shape: INT64[1]"
+_A_B = f"{_SPARSE.format('a')}, {_SPARSE.format('b')}"
+_MATRICES = (TensorType.FLOAT32, TensorType.BFLOAT16)
 
 
 def _both(a: Coordinates, b: Coordinates, operation: np.ufunc) -> tuple[Array, Array]:
@@ -34,26 +38,13 @@ def _both(a: Coordinates, b: Coordinates, operation: np.ufunc) -> tuple[Array, A
         return places, operation(sides[0], sides[1])
 
 
-def _add(given: Any, *operands: Array) -> list[Array]:
+@computed("SparseAdd", f"{_A_B}, thresh: Treal[0] -> sum_indices: INT64, sum_values: T, sum_shape: INT64", T=NUMBERS, Treal=REALS)
+def SPARSEADD(given: Any, *operands: Array) -> list[Array]:
     a, b = coordinates(*operands[:3]), coordinates(*operands[3:6])
     places, values = _both(a, b, np.add)
     shared = np.isin(places, a.places) & np.isin(places, b.places)
     kept = ~shared | (np.abs(values) >= operands[6])  # only sums of two values are dropped
     return [vectors(places[kept], a.shape), values[kept], operands[2]]
-
-
-_SPARSE = "{0}_indices: INT64[2], {0}_values: T[1], {0}_shape: INT64[1]"
-_A_B = f"{_SPARSE.format('a')}, {_SPARSE.format('b')}"
-
-SPARSEADD: Registration = computed(
-    Signature(
-        "SparseAdd",
-        f"{_A_B}, thresh: Treal[0] -> sum_indices: INT64, sum_values: T, sum_shape: INT64",
-        T=NUMBERS,
-        Treal=REALS,
-    ),
-    _add,
-)
 
 
 def _sparse_sparse(op: str, operation: np.ufunc) -> Registration:
@@ -62,11 +53,11 @@ def _sparse_sparse(op: str, operation: np.ufunc) -> Registration:
         places, values = _both(a, b, operation)
         return [vectors(places, a.shape), values]
 
-    return computed(Signature(op, f"{_A_B} -> output_indices: INT64, output_values: T", T=REALS), compute)
+    return computed(op, f"{_A_B} -> output_indices: INT64, output_values: T", T=REALS)(compute)
 
 
-SPARSESPARSEMAXIMUM: Registration = _sparse_sparse("SparseSparseMaximum", np.maximum)
-SPARSESPARSEMINIMUM: Registration = _sparse_sparse("SparseSparseMinimum", np.minimum)
+SPARSESPARSEMAXIMUM = _sparse_sparse("SparseSparseMaximum", np.maximum)
+SPARSESPARSEMINIMUM = _sparse_sparse("SparseSparseMinimum", np.minimum)
 
 
 def _dense_cwise(op: str, operation: np.ufunc) -> Registration:
@@ -85,8 +76,7 @@ def _dense_cwise(op: str, operation: np.ufunc) -> Registration:
         with np.errstate(all="ignore"):
             return np.asarray(operation(values, others))
 
-    signature = Signature(op, f"{_SPARSE.format('sp')}, dense: T -> output: T", T=NUMBERS)
-    return computed(signature, compute)
+    return computed(op, f"{_SPARSE.format('sp')}, dense: T -> output: T", T=NUMBERS)(compute)
 
 
 def _quotients(values: Array, others: Array) -> Array:
@@ -96,9 +86,9 @@ def _quotients(values: Array, others: Array) -> Array:
     return np.where((values < 0) != (others < 0), -found, found).astype(values.dtype)
 
 
-SPARSEDENSECWISEADD: Registration = _dense_cwise("SparseDenseCwiseAdd", np.add)
-SPARSEDENSECWISEMUL: Registration = _dense_cwise("SparseDenseCwiseMul", np.multiply)
-SPARSEDENSECWISEDIV: Registration = _dense_cwise("SparseDenseCwiseDiv", np.divide)
+SPARSEDENSECWISEADD = _dense_cwise("SparseDenseCwiseAdd", np.add)
+SPARSEDENSECWISEMUL = _dense_cwise("SparseDenseCwiseMul", np.multiply)
+SPARSEDENSECWISEDIV = _dense_cwise("SparseDenseCwiseDiv", np.divide)
 
 
 def _dense_add_shapes(node: Node, given: Any) -> list[Shape]:
@@ -110,24 +100,19 @@ def _dense_add_shapes(node: Node, given: Any) -> list[Shape]:
     return [dense.shape]
 
 
-def _dense_add(given: Any, outputs: list[Array], indices: Array, values: Array, shape: Array, dense: Array) -> None:
+@filled(
+    "SparseTensorDenseAdd",
+    "a_indices: Tindices[2], a_values: T[1], a_shape: Tindices[1], b: T -> output: T",
+    _dense_add_shapes,
+    T=NUMBERS,
+    Tindices=INDICES,
+)
+def SPARSETENSORDENSEADD(given: Any, outputs: list[Array], indices: Array, values: Array, shape: Array, dense: Array) -> None:
     ensure(
         shape.tolist() == list(dense.shape), f"the shape {shape.tolist()} must be that of the dense tensor, {list(dense.shape)}."
     )
     outputs[0][...] = dense
     np.add.at(outputs[0].reshape(-1), row_numbers(indices, dense.shape), values)
-
-
-SPARSETENSORDENSEADD: Registration = filled(
-    Signature(
-        "SparseTensorDenseAdd",
-        "a_indices: Tindices[2], a_values: T[1], a_shape: Tindices[1], b: T -> output: T",
-        T=NUMBERS,
-        Tindices=INDICES,
-    ),
-    _dense_add_shapes,
-    _dense_add,
-)
 
 
 class _Adjoints(NamedTuple):
@@ -139,7 +124,14 @@ def _adjoints(attributes: Attributes) -> _Adjoints:
     return _Adjoints(attributes.flag("adjoint_a", default=False), attributes.flag("adjoint_b", default=False))
 
 
-def _mat_mul(given: _Adjoints, indices: Array, values: Array, shape: Array, dense: Array) -> Array:
+@computed(
+    "SparseTensorDenseMatMul",
+    "a_indices: Tindices[2], a_values: T[1], a_shape: INT64[1], b: T[2] -> product: T",
+    _adjoints,
+    T=NUMBERS,
+    Tindices=INDICES,
+)
+def SPARSETENSORDENSEMATMUL(given: _Adjoints, indices: Array, values: Array, shape: Array, dense: Array) -> Array:
     ensure(shape.size == 2, f"the sparse tensor has {shape.size} axes; a matrix has 2.")
     sparse = coordinates(indices, values, shape)
     rows, columns = (indices[:, 1], indices[:, 0]) if given.a else (indices[:, 0], indices[:, 1])
@@ -159,18 +151,6 @@ def _mat_mul(given: _Adjoints, indices: Array, values: Array, shape: Array, dens
     return product
 
 
-SPARSETENSORDENSEMATMUL: Registration = computed(
-    Signature(
-        "SparseTensorDenseMatMul",
-        "a_indices: Tindices[2], a_values: T[1], a_shape: INT64[1], b: T[2] -> product: T",
-        T=NUMBERS,
-        Tindices=INDICES,
-    ),
-    _mat_mul,
-    settings=_adjoints,
-)
-
-
 def _transposes(attributes: Attributes) -> _Adjoints:
     return _Adjoints(attributes.flag("transpose_a", default=False), attributes.flag("transpose_b", default=False))
 
@@ -183,15 +163,7 @@ def _dense_shapes(node: Node, given: _Adjoints) -> list[Shape]:
     return [(height, width)]
 
 
-def _dense_product(given: _Adjoints, outputs: list[Array], a: Array, b: Array) -> None:
+@filled("SparseMatMul", "a: Ta[2], b: Tb[2] -> product: FLOAT32", _dense_shapes, _transposes, Ta=_MATRICES, Tb=_MATRICES)
+def SPARSEMATMUL(given: _Adjoints, outputs: list[Array], a: Array, b: Array) -> None:
     left, right = ((matrix.T if turned else matrix).astype(np.float32) for matrix, turned in zip((a, b), given))
     multiply(left, right, outputs[0])
-
-
-_MATRICES = (TensorType.FLOAT32, TensorType.BFLOAT16)
-SPARSEMATMUL: Registration = filled(
-    Signature("SparseMatMul", "a: Ta[2], b: Tb[2] -> product: FLOAT32", Ta=_MATRICES, Tb=_MATRICES),
-    _dense_shapes,
-    _dense_product,
-    settings=_transposes,
-)

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oplet import Node, Registration, TensorType, ensure
+from oplet import Node, TensorType, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_int
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled
 from oplet_flex_ops.ops.arrays.counting import count_values
 from oplet_flex_ops.ops.sparse.coordinates import coordinates, shape_of
-from oplet_flex_ops.signature import INDICES, Signature
+from oplet_flex_ops.signature import INDICES
 
 __all__ = ["rows_of_splits"]
 
@@ -55,25 +55,21 @@ def _sparse_shapes(node: Node, binary: bool) -> list[Shape]:
     return [(*sizes[:-1], _bins(node, 3))]
 
 
-def _sparse(binary: bool, outputs: list[Array], indices: Array, values: Array, shape: Array, size: Array, weights: Array) -> None:
+@filled(
+    "SparseBincount",
+    "indices: INT64[2], values: Tidx[1], dense_shape: INT64[1]!, size: Tidx!, weights: T -> output: T",
+    _sparse_shapes,
+    _binary,
+    Tidx=INDICES,
+    T=_WEIGHTS,
+)
+def SPARSEBINCOUNT(
+    binary: bool, outputs: list[Array], indices: Array, values: Array, shape: Array, size: Array, weights: Array
+) -> None:
     coordinates(indices, values, shape)
     output = outputs[0]
     rows = indices[:, 0] if output.ndim == 2 else np.zeros(values.size, np.int64)
     count_values(output if output.ndim == 2 else output[None], rows, values, weights.reshape(-1), binary)
-
-
-SPARSEBINCOUNT: Registration = filled(
-    Signature(
-        "SparseBincount",
-        "indices: INT64[2], values: Tidx[1], dense_shape: INT64[1], size: Tidx, weights: T -> output: T",
-        Tidx=INDICES,
-        T=_WEIGHTS,
-    ),
-    _sparse_shapes,
-    _sparse,
-    settings=_binary,
-    reads=["dense_shape", "size"],
-)
 
 
 def _ragged_shapes(node: Node, binary: bool) -> list[Shape]:
@@ -82,19 +78,16 @@ def _ragged_shapes(node: Node, binary: bool) -> list[Shape]:
     return [(splits.size - 1, _bins(node, 2))]
 
 
-def _ragged(binary: bool, outputs: list[Array], splits: Array, values: Array, size: Array, weights: Array) -> None:
-    count_values(outputs[0], rows_of_splits(splits, values.size), values, weights.reshape(-1), binary)
-
-
-RAGGEDBINCOUNT: Registration = filled(
-    Signature(
-        "RaggedBincount", "splits: INT64[1], values: Tidx[1], size: Tidx, weights: T -> output: T", Tidx=INDICES, T=_WEIGHTS
-    ),
+@filled(
+    "RaggedBincount",
+    "splits: INT64[1], values: Tidx[1], size: Tidx!, weights: T -> output: T",
     _ragged_shapes,
-    _ragged,
-    settings=_binary,
-    reads=["size"],
+    _binary,
+    Tidx=INDICES,
+    T=_WEIGHTS,
 )
+def RAGGEDBINCOUNT(binary: bool, outputs: list[Array], splits: Array, values: Array, size: Array, weights: Array) -> None:
+    count_values(outputs[0], rows_of_splits(splits, values.size), values, weights.reshape(-1), binary)
 
 
 class _Counting(NamedTuple):
@@ -136,51 +129,35 @@ def _counted(given: _Counting, rows: Array | None, count: int, values: Array, we
 _RESULTS = "output_indices: INT64, output_values: output_type, output_dense_shape: INT64"
 
 
-def _dense_count(given: _Counting, values: Array, weights: Array) -> list[Array]:
+@computed("DenseCountSparseOutput", f"values: T, weights: output_type -> {_RESULTS}", _counting, T=INDICES, output_type=_WEIGHTS)
+def DENSECOUNTSPARSEOUTPUT(given: _Counting, values: Array, weights: Array) -> list[Array]:
     ensure(1 <= values.ndim <= 2, f"values of shape {list(values.shape)} must have one or two dimensions.")
     ensure(weights.size == 0 or weights.shape == values.shape, f"weights must be empty, or of the shape {list(values.shape)}.")
     rows = np.repeat(np.arange(len(values)), values.shape[1]) if values.ndim == 2 else None
     return _counted(given, rows, len(values), values.reshape(-1), weights.reshape(-1), weights.dtype)
 
 
-DENSECOUNTSPARSEOUTPUT: Registration = computed(
-    Signature("DenseCountSparseOutput", f"values: T, weights: output_type -> {_RESULTS}", T=INDICES, output_type=_WEIGHTS),
-    _dense_count,
-    settings=_counting,
+@computed(
+    "SparseCountSparseOutput",
+    f"indices: INT64[2], values: T[1], dense_shape: INT64[1], weights: output_type -> {_RESULTS}",
+    _counting,
+    T=INDICES,
+    output_type=_WEIGHTS,
 )
-
-
-def _sparse_count(given: _Counting, indices: Array, values: Array, shape: Array, weights: Array) -> list[Array]:
+def SPARSECOUNTSPARSEOUTPUT(given: _Counting, indices: Array, values: Array, shape: Array, weights: Array) -> list[Array]:
     sizes = coordinates(indices, values, shape).shape
     ensure(1 <= len(sizes) <= 2, f"a sparse tensor of {len(sizes)} axes cannot be counted; it must have 1 or 2.")
     rows = indices[:, 0] if len(sizes) == 2 else None
     return _counted(given, rows, sizes[0], values, weights.reshape(-1), weights.dtype)
 
 
-SPARSECOUNTSPARSEOUTPUT: Registration = computed(
-    Signature(
-        "SparseCountSparseOutput",
-        f"indices: INT64[2], values: T[1], dense_shape: INT64[1], weights: output_type -> {_RESULTS}",
-        T=INDICES,
-        output_type=_WEIGHTS,
-    ),
-    _sparse_count,
-    settings=_counting,
+@computed(
+    "RaggedCountSparseOutput",
+    f"splits: INT64[1], values: T[1], weights: output_type -> {_RESULTS}",
+    _counting,
+    T=INDICES,
+    output_type=_WEIGHTS,
 )
-
-
-def _ragged_count(given: _Counting, splits: Array, values: Array, weights: Array) -> list[Array]:
+def RAGGEDCOUNTSPARSEOUTPUT(given: _Counting, splits: Array, values: Array, weights: Array) -> list[Array]:
     rows = rows_of_splits(splits, values.size)
     return _counted(given, rows, splits.size - 1, values, weights.reshape(-1), weights.dtype)
-
-
-RAGGEDCOUNTSPARSEOUTPUT: Registration = computed(
-    Signature(
-        "RaggedCountSparseOutput",
-        f"splits: INT64[1], values: T[1], weights: output_type -> {_RESULTS}",
-        T=INDICES,
-        output_type=_WEIGHTS,
-    ),
-    _ragged_count,
-    settings=_counting,
-)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, ensure
+from oplet import Node, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints, resolve_axis
 from oplet.kernels.limits import paced
@@ -20,24 +20,27 @@ from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import computed, filled, reserve
 from oplet_flex_ops.ops.sparse.coordinates import coordinates, shape_of, vectors
 from oplet_flex_ops.positions import row_numbers
-from oplet_flex_ops.signature import INDICES, Signature
+from oplet_flex_ops.signature import INDICES
 
 
-def _reorder(given: Any, indices: Array, values: Array, shape: Array) -> list[Array]:
+def _validated(attributes: Attributes) -> bool:
+    return attributes.flag("validate_indices", default=True)
+
+
+@computed(
+    "SparseReorder",
+    "input_indices: INT64[2], input_values: T[1], input_shape: INT64[1] -> output_indices: INT64, output_values: T",
+)
+def SPARSEREORDER(given: Any, indices: Array, values: Array, shape: Array) -> list[Array]:
     order = np.argsort(coordinates(indices, values, shape).places, kind="stable")
     return [indices[order], values[order]]
 
 
-SPARSEREORDER: Registration = computed(
-    Signature(
-        "SparseReorder",
-        "input_indices: INT64[2], input_values: T[1], input_shape: INT64[1] -> output_indices: INT64, output_values: T",
-    ),
-    _reorder,
+@computed(
+    "SparseReshape",
+    "input_indices: INT64[2], input_shape: INT64[1], new_shape: INT64[1] -> output_indices: INT64, output_shape: INT64",
 )
-
-
-def _reshape(given: Any, indices: Array, shape: Array, new_shape: Array) -> list[Array]:
+def SPARSERESHAPE(given: Any, indices: Array, shape: Array, new_shape: Array) -> list[Array]:
     old, wanted = shape_of(shape), new_shape.tolist()
     ensure(indices.shape[1] == len(old), f"indices of {indices.shape[1]} axes do not fit the shape {list(old)}.")
     ensure(len(wanted) <= 32 and wanted.count(-1) <= 1, f"the new shape {wanted!r:.60} has more than 32 axes or one -1.")
@@ -49,16 +52,12 @@ def _reshape(given: Any, indices: Array, shape: Array, new_shape: Array) -> list
     return [vectors(row_numbers(indices, old), wanted), np.array(wanted, np.int64)]
 
 
-SPARSERESHAPE: Registration = computed(
-    Signature(
-        "SparseReshape",
-        "input_indices: INT64[2], input_shape: INT64[1], new_shape: INT64[1] -> output_indices: INT64, output_shape: INT64",
-    ),
-    _reshape,
+@computed(
+    "SparseSlice",
+    "indices: INT64[2], values: T[1], shape: INT64[1], start: INT64[1], size: INT64[1] "
+    "-> output_indices: INT64, output_values: T, output_shape: INT64",
 )
-
-
-def _slice(given: Any, indices: Array, values: Array, shape: Array, start: Array, size: Array) -> list[Array]:
+def SPARSESLICE(given: Any, indices: Array, values: Array, shape: Array, start: Array, size: Array) -> list[Array]:
     sizes = np.array(coordinates(indices, values, shape).shape, np.int64)
     ensure(start.shape == size.shape == shape.shape, f"start and size must have {shape.size} numbers each, one for an axis.")
     ensure(
@@ -69,17 +68,12 @@ def _slice(given: Any, indices: Array, values: Array, shape: Array, start: Array
     return [indices[inside] - start, values[inside], extent]
 
 
-SPARSESLICE: Registration = computed(
-    Signature(
-        "SparseSlice",
-        "indices: INT64[2], values: T[1], shape: INT64[1], start: INT64[1], size: INT64[1] "
-        "-> output_indices: INT64, output_values: T, output_shape: INT64",
-    ),
-    _slice,
+@computed(
+    "SparseConcat",
+    "indices: N*INT64[2], values: N*T[1], shapes: N*INT64[1] -> output_indices: INT64, output_values: T, output_shape: INT64",
+    lambda attributes: attributes.integer("concat_dim"),
 )
-
-
-def _concat(axis: int, *operands: Array) -> list[Array]:
+def SPARSECONCAT(axis: int, *operands: Array) -> list[Array]:
     count = len(operands) // 3
     indices, values, shapes = operands[:count], operands[count : 2 * count], operands[2 * count :]
     tensors = [coordinates(*parts) for parts in zip(indices, values, shapes)]
@@ -99,17 +93,13 @@ def _concat(axis: int, *operands: Array) -> list[Array]:
     return [joined[order], np.concatenate(values)[order], shape]
 
 
-SPARSECONCAT: Registration = computed(
-    Signature(
-        "SparseConcat",
-        "indices: N*INT64[2], values: N*T[1], shapes: N*INT64[1] -> output_indices: INT64, output_values: T, output_shape: INT64",
-    ),
-    _concat,
-    settings=lambda attributes: attributes.integer("concat_dim"),
+@computed(
+    "SparseSplit",
+    "split_dim: INT64, indices: INT64[2], values: T[1], shape: INT64[1] "
+    "-> output_indices: num_split*INT64, output_values: num_split*T, output_shape: num_split*INT64",
+    lambda attributes: attributes.integer("num_split", least=1, most=1 << 16),
 )
-
-
-def _split(count: int, split_dim: Array, indices: Array, values: Array, shape: Array) -> list[Array]:
+def SPARSESPLIT(count: int, split_dim: Array, indices: Array, values: Array, shape: Array) -> list[Array]:
     sizes = coordinates(indices, values, shape).shape
     ensure(split_dim.size == 1, f"split_dim must be one axis, not {split_dim.size}.")
     axis = resolve_axis(int(split_dim.reshape(-1)[0]), len(sizes), "split_dim")
@@ -125,18 +115,12 @@ def _split(count: int, split_dim: Array, indices: Array, values: Array, shape: A
     return [piece[kind] for kind in range(3) for piece in pieces]
 
 
-SPARSESPLIT: Registration = computed(
-    Signature(
-        "SparseSplit",
-        "split_dim: INT64, indices: INT64[2], values: T[1], shape: INT64[1] "
-        "-> output_indices: num_split*INT64, output_values: num_split*T, output_shape: num_split*INT64",
-    ),
-    _split,
-    settings=lambda attributes: attributes.integer("num_split", least=1, most=1 << 16),
+@computed(
+    "SparseFillEmptyRows",
+    "indices: INT64[2], values: T[1], dense_shape: INT64[1], default_value: T[0] "
+    "-> output_indices: INT64, output_values: T, empty_row_indicator: BOOL, reverse_index_map: INT64",
 )
-
-
-def _fill(given: Any, indices: Array, values: Array, shape: Array, default: Array) -> list[Array]:
+def SPARSEFILLEMPTYROWS(given: Any, indices: Array, values: Array, shape: Array, default: Array) -> list[Array]:
     sizes = coordinates(indices, values, shape).shape
     ensure(len(sizes) >= 1, "a sparse tensor without axes has no rows to fill.")
     reserve((sizes[0], len(sizes) + 2), 8)
@@ -154,16 +138,6 @@ def _fill(given: Any, indices: Array, values: Array, shape: Array, default: Arra
     return [np.concatenate((indices, more))[order], np.concatenate((values, filler))[order], empty, back[: rows.size]]
 
 
-SPARSEFILLEMPTYROWS: Registration = computed(
-    Signature(
-        "SparseFillEmptyRows",
-        "indices: INT64[2], values: T[1], dense_shape: INT64[1], default_value: T[0] "
-        "-> output_indices: INT64, output_values: T, empty_row_indicator: BOOL, reverse_index_map: INT64",
-    ),
-    _fill,
-)
-
-
 def _dense_shapes(node: Node, validate: bool) -> list[Shape]:
     indices, shape, values, _ = node.inputs
     sizes = read_ints(shape)
@@ -177,26 +151,16 @@ def _dense_shapes(node: Node, validate: bool) -> list[Shape]:
     return [tuple(sizes)]
 
 
-def _dense(validate: bool, outputs: list[Array], indices: Array, shape: Array, values: Array, default: Array) -> None:
+@filled(
+    "SparseToDense",
+    "sparse_indices: Tindices, output_shape: Tindices[1]!, sparse_values: T, default_value: T[0] -> dense: T",
+    _dense_shapes,
+    _validated,
+    Tindices=INDICES,
+)
+def SPARSETODENSE(validate: bool, outputs: list[Array], indices: Array, shape: Array, values: Array, default: Array) -> None:
     output = outputs[0]
     places = row_numbers(indices if indices.ndim == 2 else indices.reshape(-1, 1), output.shape)
     ensure(not validate or bool((places[1:] > places[:-1]).all()), "the indices are not in ascending order, each once.")
     output[...] = default
     output.reshape(-1)[places] = values
-
-
-def _validated(attributes: Attributes) -> bool:
-    return attributes.flag("validate_indices", default=True)
-
-
-SPARSETODENSE: Registration = filled(
-    Signature(
-        "SparseToDense",
-        "sparse_indices: Tindices, output_shape: Tindices[1], sparse_values: T, default_value: T[0] -> dense: T",
-        Tindices=INDICES,
-    ),
-    _dense_shapes,
-    _dense,
-    settings=_validated,
-    reads=["output_shape"],
-)

@@ -21,7 +21,7 @@ from oplet_flex_ops.kernel import computed, zeros
 from oplet_flex_ops.ops.arrays.segments import fold_rows
 from oplet_flex_ops.ops.sparse.coordinates import coordinates, vectors
 from oplet_flex_ops.positions import checked, row_numbers
-from oplet_flex_ops.signature import FLOATS, INDICES, NUMBERS, REALS, Signature, Types
+from oplet_flex_ops.signature import FLOATS, INDICES, NUMBERS, REALS, Types
 
 
 def _grouped(places: Array, values: Array, fold: np.ufunc) -> tuple[Array, Array]:
@@ -52,18 +52,21 @@ def _reduce(op: str, fold: np.ufunc, types: Types, sparse: bool) -> Registration
 
     results = "output_indices: INT64, output_values: T, output_shape: INT64" if sparse else "output: T"
     text = f"input_indices: INT64[2], input_values: T[1], input_shape: INT64[1], reduction_axes: INT32 -> {results}"
-    return computed(
-        Signature(op, text, T=types), compute, settings=lambda attributes: attributes.flag("keep_dims", default=False)
-    )
+    return computed(op, text, lambda attributes: attributes.flag("keep_dims", default=False), T=types)(compute)
 
 
-SPARSEREDUCESUM: Registration = _reduce("SparseReduceSum", np.add, NUMBERS, False)
-SPARSEREDUCEMAX: Registration = _reduce("SparseReduceMax", np.maximum, REALS, False)
-SPARSEREDUCESUMSPARSE: Registration = _reduce("SparseReduceSumSparse", np.add, NUMBERS, True)
-SPARSEREDUCEMAXSPARSE: Registration = _reduce("SparseReduceMaxSparse", np.maximum, REALS, True)
+SPARSEREDUCESUM = _reduce("SparseReduceSum", np.add, NUMBERS, False)
+SPARSEREDUCEMAX = _reduce("SparseReduceMax", np.maximum, REALS, False)
+SPARSEREDUCESUMSPARSE = _reduce("SparseReduceSumSparse", np.add, NUMBERS, True)
+SPARSEREDUCEMAXSPARSE = _reduce("SparseReduceMaxSparse", np.maximum, REALS, True)
 
 
-def _softmax(given: Any, indices: Array, values: Array, shape: Array) -> Array:
+@computed(
+    "SparseSoftmax",
+    "sp_indices: INT64[2], sp_values: T[1], sp_shape: INT64[1] -> output: T",
+    T=(TensorType.FLOAT32, TensorType.FLOAT64, TensorType.FLOAT16),
+)
+def SPARSESOFTMAX(given: Any, indices: Array, values: Array, shape: Array) -> Array:
     sizes = coordinates(indices, values, shape).shape
     ensure(len(sizes) >= 2, f"the sparse tensor has {len(sizes)} axes; a softmax takes 2 or more.")
     found = np.empty_like(values)
@@ -76,16 +79,6 @@ def _softmax(given: Any, indices: Array, values: Array, shape: Array) -> Array:
         _, totals = _grouped(numbers, powers, np.add)
         found[order] = powers / totals[numbers]
     return found
-
-
-SPARSESOFTMAX: Registration = computed(
-    Signature(
-        "SparseSoftmax",
-        "sp_indices: INT64[2], sp_values: T[1], sp_shape: INT64[1] -> output: T",
-        T=(TensorType.FLOAT32, TensorType.FLOAT64, TensorType.FLOAT16),
-    ),
-    _softmax,
-)
 
 
 def _segments(op: str, share: Any = None) -> Registration:
@@ -113,17 +106,16 @@ def _segments(op: str, share: Any = None) -> Registration:
 
     text = "data: T, indices: Tidx[1], segment_ids: Tsegmentids[1]" + (", num_segments: Tnumsegments[0]" if bounded else "")
     types = REALS if share is None else FLOATS
-    signature = Signature(op, f"{text} -> output: T", T=types, Tidx=INDICES, Tsegmentids=INDICES, Tnumsegments=INDICES)
-    return computed(signature, compute)
+    return computed(op, f"{text} -> output: T", T=types, Tidx=INDICES, Tsegmentids=INDICES, Tnumsegments=INDICES)(compute)
 
 
 def _count(counts: Array) -> Array:
     return counts
 
 
-SPARSESEGMENTSUM: Registration = _segments("SparseSegmentSum")
-SPARSESEGMENTMEAN: Registration = _segments("SparseSegmentMean", _count)
-SPARSESEGMENTSQRTN: Registration = _segments("SparseSegmentSqrtN", np.sqrt)
-SPARSESEGMENTSUMWITHNUMSEGMENTS: Registration = _segments("SparseSegmentSumWithNumSegments")
-SPARSESEGMENTMEANWITHNUMSEGMENTS: Registration = _segments("SparseSegmentMeanWithNumSegments", _count)
-SPARSESEGMENTSQRTNWITHNUMSEGMENTS: Registration = _segments("SparseSegmentSqrtNWithNumSegments", np.sqrt)
+SPARSESEGMENTSUM = _segments("SparseSegmentSum")
+SPARSESEGMENTMEAN = _segments("SparseSegmentMean", _count)
+SPARSESEGMENTSQRTN = _segments("SparseSegmentSqrtN", np.sqrt)
+SPARSESEGMENTSUMWITHNUMSEGMENTS = _segments("SparseSegmentSumWithNumSegments")
+SPARSESEGMENTMEANWITHNUMSEGMENTS = _segments("SparseSegmentMeanWithNumSegments", _count)
+SPARSESEGMENTSQRTNWITHNUMSEGMENTS = _segments("SparseSegmentSqrtNWithNumSegments", np.sqrt)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from oplet import Context, Node, Tensor, TensorType, ensure, ensure_type
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
 from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import checked_attributes
 from oplet_flex_ops.lists.nodes import (
@@ -23,7 +23,6 @@ from oplet_flex_ops.lists.nodes import (
     gives_list,
     gives_tensor,
     read_list,
-    registration,
     resize_to_element,
     stack_into,
 )
@@ -64,8 +63,8 @@ def set_item(context: Context, node: Node) -> None:
     node.outputs[0].data[()] = found.replaced(index, owned(value.data))
 
 
-TENSORLISTGETITEM = registration(partial(prepare_get, ensure_number), get_item)
-TENSORLISTSETITEM = registration(prepare_set, set_item)
+TENSORLISTGETITEM = Registration(prepare=partial(prepare_get, ensure_number), invoke=get_item)
+TENSORLISTSETITEM = Registration(prepare=prepare_set, invoke=set_item)
 
 
 def prepare_push(context: Context, node: Node) -> None:
@@ -120,9 +119,9 @@ def push_batch(context: Context, node: Node) -> None:
         node.outputs[0].data[number] = made
 
 
-TENSORLISTPUSHBACK = registration(prepare_push, push)
-TENSORLISTPOPBACK = registration(prepare_pop, pop)
-TENSORLISTPUSHBACKBATCH = registration(prepare_push_batch, push_batch)
+TENSORLISTPUSHBACK = Registration(prepare=prepare_push, invoke=push)
+TENSORLISTPOPBACK = Registration(prepare=prepare_pop, invoke=pop)
+TENSORLISTPUSHBACKBATCH = Registration(prepare=prepare_push_batch, invoke=push_batch)
 
 
 def prepare_stack(context: Context, node: Node) -> None:
@@ -149,5 +148,5 @@ def gather(context: Context, node: Node) -> None:
     stack_into(context, found, wanted, read_partial_shape(node.inputs[2]), node.outputs[0])
 
 
-TENSORLISTSTACK = registration(prepare_stack, stack)
-TENSORLISTGATHER = registration(partial(prepare_get, ensure_index_vector), gather)
+TENSORLISTSTACK = Registration(prepare=prepare_stack, invoke=stack)
+TENSORLISTGATHER = Registration(prepare=partial(prepare_get, ensure_index_vector), invoke=gather)

@@ -17,20 +17,12 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from oplet import Context, Node, TensorType, charge, ensure, ensure_type
+from oplet import Context, Node, Registration, TensorType, charge, ensure, ensure_type
 from oplet.kernels.limits import kept_copy, listed, paced
 from oplet.kernels.operands import ensure_same_shape
 from oplet.kernels.options import Shape
 from oplet_flex_ops.attributes import checked_attributes
-from oplet_flex_ops.lists.nodes import (
-    as_list,
-    ensure_number,
-    ensure_shape_tensor,
-    gives_list,
-    gives_tensor,
-    read_list,
-    registration,
-)
+from oplet_flex_ops.lists.nodes import as_list, ensure_number, ensure_shape_tensor, gives_list, gives_tensor, read_list
 from oplet_flex_ops.lists.partial_shapes import is_defined, merged, read_partial_shape, shown, without_first
 from oplet_flex_ops.lists.tensor_list import Element, TensorList, owned_rows
 
@@ -69,9 +61,9 @@ def from_tensor(context: Context, node: Node) -> None:
     node.outputs[0].data[()] = TensorList.of(owned_rows(tensor.data), tensor.type, shape)
 
 
-EMPTYTENSORLIST = registration(prepare_sized, empty)
-TENSORLISTRESERVE = registration(prepare_sized, reserve)
-TENSORLISTFROMTENSOR = registration(prepare_from_tensor, from_tensor)
+EMPTYTENSORLIST = Registration(prepare=prepare_sized, invoke=empty)
+TENSORLISTRESERVE = Registration(prepare=prepare_sized, invoke=reserve)
+TENSORLISTFROMTENSOR = Registration(prepare=prepare_from_tensor, invoke=from_tensor)
 
 
 def prepare_length(context: Context, node: Node) -> None:
@@ -112,9 +104,9 @@ def resize(context: Context, node: Node) -> None:
     node.outputs[0].data[()] = read_list(node).resized(size)
 
 
-TENSORLISTLENGTH = registration(prepare_length, length)
-TENSORLISTELEMENTSHAPE = registration(prepare_shape, element_shape)
-TENSORLISTRESIZE = registration(prepare_resize, resize)
+TENSORLISTLENGTH = Registration(prepare=prepare_length, invoke=length)
+TENSORLISTELEMENTSHAPE = Registration(prepare=prepare_shape, invoke=element_shape)
+TENSORLISTRESIZE = Registration(prepare=prepare_resize, invoke=resize)
 
 
 #: Bytes of a piece, besides its rows.
@@ -144,7 +136,7 @@ def split(context: Context, node: Node) -> None:
     node.outputs[0].data[()] = TensorList.of(pieces, tensor.type, shape)
 
 
-TENSORLISTSPLIT = registration(prepare_split, split)
+TENSORLISTSPLIT = Registration(prepare=prepare_split, invoke=split)
 
 
 #: Bytes of a reference.
@@ -174,7 +166,7 @@ def concat_lists(context: Context, node: Node) -> None:
         output[position] = made
 
 
-TENSORLISTCONCATLISTS = registration(prepare_concat_lists, concat_lists)
+TENSORLISTCONCATLISTS = Registration(prepare=prepare_concat_lists, invoke=concat_lists)
 
 
 def prepare(context: Context, node: Node) -> None:
@@ -249,4 +241,4 @@ def _length(number: int, element: Element, usual: int, given: list[int]) -> int:
     return length
 
 
-TENSORLISTCONCAT = TENSORLISTCONCATV2 = registration(prepare, concat)
+TENSORLISTCONCAT = TENSORLISTCONCATV2 = Registration(prepare=prepare, invoke=concat)

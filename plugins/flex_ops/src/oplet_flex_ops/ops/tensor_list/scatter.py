@@ -5,17 +5,10 @@ Of several rows for one index the last one stays. The list is as long as the lar
 
 from __future__ import annotations
 
-from oplet import Context, Node, ensure
+from oplet import Context, Node, Registration, ensure
 from oplet.kernels.limits import listed, paced
 from oplet_flex_ops.attributes import checked_attributes
-from oplet_flex_ops.lists.nodes import (
-    ensure_index_vector,
-    ensure_number,
-    ensure_shape_tensor,
-    gives_list,
-    read_list,
-    registration,
-)
+from oplet_flex_ops.lists.nodes import ensure_index_vector, ensure_number, ensure_shape_tensor, gives_list, read_list
 from oplet_flex_ops.lists.partial_shapes import merged, read_partial_shape
 from oplet_flex_ops.lists.tensor_list import TensorList, owned_rows
 
@@ -74,5 +67,5 @@ def _place(node: Node, found: TensorList, rows: int, indices: int) -> None:
     node.outputs[0].data[()] = TensorList.of(elements, found.type, found.shape, found.most)
 
 
-TENSORLISTSCATTER = TENSORLISTSCATTERV2 = registration(prepare, scatter)
-TENSORLISTSCATTERINTOEXISTINGLIST = registration(prepare_into, scatter_into)
+TENSORLISTSCATTER = TENSORLISTSCATTERV2 = Registration(prepare=prepare, invoke=scatter)
+TENSORLISTSCATTERINTOEXISTINGLIST = Registration(prepare=prepare_into, invoke=scatter_into)

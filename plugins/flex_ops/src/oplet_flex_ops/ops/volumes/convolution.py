@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from oplet import Node, Registration, Tensor, checkpoint, ensure
+from oplet import Node, Tensor, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.numerics.dense import PORTION, portions
 from oplet_flex_ops.ops.volumes.geometry import Geometry, image_geometry, volume_geometry
-from oplet_flex_ops.signature import FLOATS, INDICES, REALS, Signature
+from oplet_flex_ops.signature import FLOATS, INDICES, REALS
 from oplet_flex_ops.windows import WindowAxis, taps
 
 
@@ -59,7 +59,8 @@ def _wide(array: Array) -> Array:
     return array.astype(np.float32) if array.dtype.itemsize == 2 else array
 
 
-def _conv(given: Geometry, outputs: list[Array], source: Array, weights: Array) -> None:
+@filled("Conv3D", "input: T, filter: T -> output: T", _conv_shapes, volume_geometry, T=FLOATS)
+def CONV3D(given: Geometry, outputs: list[Array], source: Array, weights: Array) -> None:
     axes = _axes(given, source.shape, weights.shape)
     pixels, filters, target = given.last(_wide(source)), _wide(weights), given.last(outputs[0])
     groups = pixels.shape[-1] // weights.shape[3]
@@ -76,11 +77,6 @@ def _conv(given: Geometry, outputs: list[Array], source: Array, weights: Array) 
             by_group = filters[position].reshape(weights.shape[3], groups, -1).transpose(1, 0, 2)
             total[to] += (grouped @ by_group)[..., 0, :]
     target[...] = total.reshape(target.shape)
-
-
-CONV3D: Registration = filled(
-    Signature("Conv3D", "input: T, filter: T -> output: T", T=FLOATS), _conv_shapes, _conv, settings=volume_geometry
-)
 
 
 def _sizes(tensor: Tensor) -> Shape:
@@ -105,7 +101,15 @@ def _input_shapes(node: Node, given: Geometry) -> list[Shape]:
     return [source]
 
 
-def _input_gradient(given: Geometry, outputs: list[Array], sizes: Array, weights: Array, gradient: Array) -> None:
+@filled(
+    "Conv3DBackpropInputV2",
+    "input_sizes: Tshape[1]!, filter: T, out_backprop: T -> output: T",
+    _input_shapes,
+    volume_geometry,
+    T=FLOATS,
+    Tshape=INDICES,
+)
+def CONV3DBACKPROPINPUTV2(given: Geometry, outputs: list[Array], sizes: Array, weights: Array, gradient: Array) -> None:
     axes = _axes(given, outputs[0].shape, weights.shape)
     target, pixels, filters = given.last(outputs[0]), given.last(_wide(gradient)), _wide(weights)
     reserve(target.shape, pixels.itemsize)
@@ -114,17 +118,6 @@ def _input_gradient(given: Geometry, outputs: list[Array], sizes: Array, weights
         checkpoint()
         total[of] += pixels[to] @ filters[position].T
     target[...] = total
-
-
-CONV3DBACKPROPINPUTV2: Registration = filled(
-    Signature(
-        "Conv3DBackpropInputV2", "input_sizes: Tshape[1], filter: T, out_backprop: T -> output: T", T=FLOATS, Tshape=INDICES
-    ),
-    _input_shapes,
-    _input_gradient,
-    settings=volume_geometry,
-    reads=["input_sizes"],
-)
 
 
 def _filter_shapes(node: Node, given: Geometry) -> list[Shape]:
@@ -136,7 +129,14 @@ def _filter_shapes(node: Node, given: Geometry) -> list[Shape]:
     return [weights]
 
 
-def _filter_gradient(given: Geometry, outputs: list[Array], source: Array, sizes: Array, gradient: Array) -> None:
+@filled(
+    "Conv3DBackpropFilterV2",
+    "input: T, filter_sizes: INT32[1]!, out_backprop: T -> output: T",
+    _filter_shapes,
+    volume_geometry,
+    T=FLOATS,
+)
+def CONV3DBACKPROPFILTERV2(given: Geometry, outputs: list[Array], source: Array, sizes: Array, gradient: Array) -> None:
     axes = _axes(given, source.shape, outputs[0].shape)
     pixels, slopes = given.last(_wide(source)), given.last(_wide(gradient))
     outputs[0].fill(0)
@@ -147,15 +147,6 @@ def _filter_gradient(given: Geometry, outputs: list[Array], source: Array, sizes
         for some in portions(part.shape[:-1], max(1, 4 * PORTION // max(part.shape[-1], slope.shape[-1]))):
             total += part[some].reshape(-1, part.shape[-1]).T @ slope[some].reshape(-1, slope.shape[-1])
         outputs[0][position] = total
-
-
-CONV3DBACKPROPFILTERV2: Registration = filled(
-    Signature("Conv3DBackpropFilterV2", "input: T, filter_sizes: INT32[1], out_backprop: T -> output: T", T=FLOATS),
-    _filter_shapes,
-    _filter_gradient,
-    settings=volume_geometry,
-    reads=["filter_sizes"],
-)
 
 
 def _shapes(node: Node, given: Geometry) -> list[Shape]:
@@ -169,17 +160,16 @@ def _shapes(node: Node, given: Geometry) -> list[Shape]:
     return [(source.shape[0], *(axis.out for axis in axes), source.shape[3])]
 
 
-def _dilate(given: Geometry, outputs: list[Array], source: Array, filters: Array) -> None:
+@filled(
+    "Dilation2D",
+    "input: T, filter: T -> output: T",
+    _shapes,
+    lambda attributes: image_geometry(attributes, dilations="rates"),
+    T=REALS,
+)
+def DILATION2D(given: Geometry, outputs: list[Array], source: Array, filters: Array) -> None:
     output = outputs[0]
     output[...] = np.iinfo(source.dtype).min if source.dtype.kind in "iu" else -np.inf
     for position, to, of in taps(given.axes(source.shape[1:3], filters.shape[:2])):
         checkpoint()
         np.maximum(output[to], source[of] + filters[position], out=output[to])
-
-
-DILATION2D: Registration = filled(
-    Signature("Dilation2D", "input: T, filter: T -> output: T", T=REALS),
-    _shapes,
-    _dilate,
-    settings=lambda attributes: image_geometry(attributes, dilations="rates"),
-)

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oplet import Node, Registration, TensorType, checkpoint, ensure
+from oplet import Node, TensorType, checkpoint, ensure
 from oplet.kernels.arrays import Array, Shape
 from oplet.kernels.axes import read_ints
 from oplet_flex_ops.attributes import Attributes
 from oplet_flex_ops.kernel import filled, reserve
 from oplet_flex_ops.ops.volumes.geometry import Geometry, image_geometry, pool_geometry
-from oplet_flex_ops.signature import FLOATS, REALS, Signature
+from oplet_flex_ops.signature import FLOATS, REALS
 from oplet_flex_ops.windows import WindowAxis, taps
 
 _MAX_TYPES = (TensorType.FLOAT32, TensorType.FLOAT16, TensorType.BFLOAT16)
@@ -41,7 +41,8 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 
-def _max(given: Geometry, outputs: list[Array], source: Array) -> None:
+@filled("MaxPool3D", "input: T -> output: T", _pool_shapes, pool_geometry, T=_MAX_TYPES)
+def MAXPOOL3D(given: Geometry, outputs: list[Array], source: Array) -> None:
     pixels, target = given.last(source), given.last(outputs[0])
     target[...] = _lowest(source.dtype)
     for _, to, of in taps(_axes(given, source.shape)):
@@ -60,7 +61,8 @@ def _counts(axes: list[WindowAxis], dtype: Any) -> Array:
     return np.asarray(found)
 
 
-def _average(given: Geometry, outputs: list[Array], source: Array) -> None:
+@filled("AvgPool3D", "input: T -> output: T", _pool_shapes, pool_geometry, T=FLOATS)
+def AVGPOOL3D(given: Geometry, outputs: list[Array], source: Array) -> None:
     axes = _axes(given, source.shape)
     target = given.last(outputs[0])
     wide = np.float32 if source.dtype.itemsize == 2 else source.dtype
@@ -72,14 +74,6 @@ def _average(given: Geometry, outputs: list[Array], source: Array) -> None:
     target[...] = total / _counts(axes, wide)
 
 
-MAXPOOL3D: Registration = filled(
-    Signature("MaxPool3D", "input: T -> output: T", T=_MAX_TYPES), _pool_shapes, _max, settings=pool_geometry
-)
-AVGPOOL3D: Registration = filled(
-    Signature("AvgPool3D", "input: T -> output: T", T=FLOATS), _pool_shapes, _average, settings=pool_geometry
-)
-
-
 def _max_grad_shapes(node: Node, given: Geometry) -> list[Shape]:
     source, pooled, gradient = node.inputs
     given.ensure_rank(source)
@@ -89,7 +83,15 @@ def _max_grad_shapes(node: Node, given: Geometry) -> list[Shape]:
     return [source.shape]
 
 
-def _max_grad(given: Geometry, outputs: list[Array], source: Array, pooled: Array, gradient: Array) -> None:
+@filled(
+    "MaxPool3DGrad",
+    "orig_input: TInput, orig_output: TInput, grad: T -> output: T",
+    _max_grad_shapes,
+    pool_geometry,
+    T=_MAX_TYPES,
+    TInput=_MAX_TYPES,
+)
+def MAXPOOL3DGRAD(given: Geometry, outputs: list[Array], source: Array, pooled: Array, gradient: Array) -> None:
     pixels, best, slopes, target = (given.last(array) for array in (source, pooled, gradient, outputs[0]))
     outputs[0].fill(0)
     left = np.ones(best.shape, np.bool_)  # each maximum passes its gradient to the first place where it stands
@@ -109,7 +111,8 @@ def _average_grad_shapes(node: Node, given: Geometry) -> list[Shape]:
     return [source]
 
 
-def _average_grad(given: Geometry, outputs: list[Array], sizes: Array, gradient: Array) -> None:
+@filled("AvgPool3DGrad", "orig_input_shape: INT32[1]!, grad: T -> output: T", _average_grad_shapes, pool_geometry, T=FLOATS)
+def AVGPOOL3DGRAD(given: Geometry, outputs: list[Array], sizes: Array, gradient: Array) -> None:
     axes = _axes(given, outputs[0].shape)
     target, slopes = given.last(outputs[0]), given.last(gradient)
     wide = np.float32 if slopes.dtype.itemsize == 2 else slopes.dtype
@@ -120,26 +123,6 @@ def _average_grad(given: Geometry, outputs: list[Array], sizes: Array, gradient:
         checkpoint()
         total[of] += shares[to]
     target[...] = total
-
-
-MAXPOOL3DGRAD: Registration = filled(
-    Signature(
-        "MaxPool3DGrad",
-        "orig_input: TInput, orig_output: TInput, grad: T -> output: T",
-        T=_MAX_TYPES,
-        TInput=_MAX_TYPES,
-    ),
-    _max_grad_shapes,
-    _max_grad,
-    settings=pool_geometry,
-)
-AVGPOOL3DGRAD: Registration = filled(
-    Signature("AvgPool3DGrad", "orig_input_shape: INT32[1], grad: T -> output: T", T=FLOATS),
-    _average_grad_shapes,
-    _average_grad,
-    settings=pool_geometry,
-    reads=["orig_input_shape"],
-)
 
 
 class _Numbered(NamedTuple):
@@ -158,7 +141,15 @@ def _argmax_shapes(node: Node, given: _Numbered) -> list[Shape]:
     return [_pooled(given.geometry, source.shape)] * 2
 
 
-def _argmax(given: _Numbered, outputs: list[Array], source: Array) -> None:
+@filled(
+    "MaxPoolWithArgmax",
+    "input: T -> output: T, argmax: Targmax",
+    _argmax_shapes,
+    _numbered,
+    T=REALS,
+    Targmax=(TensorType.INT64, TensorType.INT32),
+)
+def MAXPOOLWITHARGMAX(given: _Numbered, outputs: list[Array], source: Array) -> None:
     best, place = outputs
     batch, height, width, depth = source.shape
     best[...] = np.iinfo(source.dtype).min if source.dtype.kind in "iu" else -np.inf
@@ -171,16 +162,3 @@ def _argmax(given: _Numbered, outputs: list[Array], source: Array) -> None:
         higher = (source[of] > best[to]) | (place[to] < 0)
         np.copyto(place[to], numbers[of], where=higher, casting="same_kind")
         np.copyto(best[to], source[of], where=higher)
-
-
-MAXPOOLWITHARGMAX: Registration = filled(
-    Signature(
-        "MaxPoolWithArgmax",
-        "input: T -> output: T, argmax: Targmax",
-        T=REALS,
-        Targmax=(TensorType.INT64, TensorType.INT32),
-    ),
-    _argmax_shapes,
-    _argmax,
-    settings=_numbered,
-)
