@@ -12,9 +12,12 @@ import pytest
 from tests.children import run_child
 from tests.places import ROOT
 
+from oplet import Interpreter, Limits
+from oplet.errors import LimitError
+
 pytest.importorskip("oplet_flex_ops")
 pytest.importorskip("oplet_text_ops")
-from .keepers_child import CASES
+from .keepers_child import CASES, Loop
 
 #: Cases that always run; how a case may end, and the part of the limit of memory that it may take.
 _QUICK = ("variables", "a_list_of_ragged_values", "a_table_that_grows")
@@ -29,3 +32,23 @@ def test_what_loops_keep_stays_within_the_limits(case: str) -> None:
     wrong = [line for line in lines if line[2].partition(":")[0] not in _ENDS or line[3] > _MOST]
     assert not wrong, "\n".join(map(str, wrong))
     assert any(line[2].startswith("LimitError") for line in lines), lines
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_kept_counts_once_and_is_given_back_when_the_interpreter_is_closed(case: str) -> None:
+    model = Loop(CASES[case], 100).to_bytes()
+    limits = Limits(max_arena_bytes=64 << 20, max_while_iterations=50)
+    interpreter, other = (Interpreter(model_content=model, limits=limits) for _ in range(2))
+    account = interpreter._runtime.session.memory
+    held = []
+    for _ in range(3):
+        interpreter.allocate_tensors()
+        with pytest.raises(LimitError, match="loop"):
+            interpreter.invoke()
+        held.append((account.total, account._kept))
+    assert held[0][1] > 0
+    assert held == held[:1] * 3
+    assert other._runtime.session.memory._kept == 0
+    interpreter.close()
+    assert account.total >= account._kept == 0
+    assert not interpreter._runtime.session.resources

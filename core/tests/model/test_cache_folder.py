@@ -116,3 +116,10 @@ def test_who_has_no_cache_folder_keeps_nothing(monkeypatch: pytest.MonkeyPatch) 
     for use in (lambda: keep(folder), lambda: read(folder), lambda: folder.update("a")):
         with pytest.raises(OSError):
             use()
+
+
+def test_a_folder_in_thousands_of_others_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, "/" + "deep/" * 2000)
+    for use in (keep, read):
+        with pytest.raises(OSError):
+            use(CacheFolder("things"))

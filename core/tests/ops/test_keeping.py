@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,18 @@ def test_what_is_kept_in_one_run_counts_in_the_next(run: Callable[[Any], None]) 
 def test_what_is_dropped_counts_no_longer(run: Callable[[Any], None]) -> None:
     for _ in range(20):
         run(lambda: kept_copy(_MANY))
+
+
+def test_what_there_is_no_memory_for_counts_no_longer(run: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(array: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("oplet.kernels.limits.np", SimpleNamespace(array=fail))
+    for _ in range(5):
+        with pytest.raises(LimitError, match="memory"):
+            run(lambda: kept_copy(_MANY))
+    monkeypatch.undo()
+    run(lambda: kept_copy(_MANY))
 
 
 def test_an_array_counts_as_long_as_a_view_of_it_is_there(run: Callable[[Any], None]) -> None:

@@ -27,7 +27,7 @@ def fresh() -> Iterator[None]:
     """What is remembered of the library is forgotten, before and after."""
 
     def forget() -> None:
-        for each in (opening.levels_here, opening.chosen_level, opening.library):
+        for each in (opening.levels_here, opening.chosen_level, opening.library, opening._warn):
             each.cache_clear()
 
     forget()
@@ -62,6 +62,17 @@ def test_a_level_that_the_processor_lacks_is_named_and_numpy_serves(
     with pytest.raises(MissingKernelError, match="OPLET_COMPILED_LEVEL is 'x86-64-v9', not one of "):
         opening.library()
     assert "so that numpy's kernels serve" in caplog.text
+
+
+def test_a_level_that_is_none_is_told_once_and_briefly(
+    fresh: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(opening.VARIABLE, "x" * 10_000)
+    for _ in range(3):  # as each kernel asks
+        with pytest.raises(MissingKernelError):
+            opening.library()
+    [record] = caplog.records
+    assert len(record.getMessage()) < 500
 
 
 def test_without_libraries_every_node_is_declined_with_the_reason(

@@ -13,13 +13,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import typer
 from plugins.serve.tests.models import mirror
 from plugins.serve.tests.serving import DIGITS, Server, free_ports, message, served
 from tests.children import LONG, run_child
+from typer.testing import CliRunner
 
 from oplet import ModelBuilder
 from oplet.errors import ModelError, SignatureError
 from oplet.schema.options import BatchMatMulOptions, GatherOptions
+from oplet_serve.command import serve
 from oplet_serve.repository import find_models
 from oplet_testing import Graph, Op, Spec, graph_model
 
@@ -187,6 +190,54 @@ def test_a_model_of_more_signatures_than_are_served_is_refused_unless_one_is_cho
     with pytest.raises(ModelError, match="has 65 signatures, of which 64 can be served; take one with --signature"):
         find_models([path])
     assert [model.signature for model in find_models([path], "s64")] == ["s64"]
+
+
+#: What delegates, states and signatures can have wrong, and what is said of it.
+MISTAKES = {
+    "--delegate nope": "no installed package brings a delegate of that name",
+    "--state a=b": "No model has the input 'a' and the output 'b'",
+    "--state image=": "No model has the input 'image' and the output ''",
+    "--state image=probabilities": "no next value of the input",
+    "--signature nope": "Invalid signature_key",
+}
+#: A program that makes all these mistakes, one after the other.
+MISTAKEN = f"""
+import sys
+from oplet_serve.command import main
+for options in {list(MISTAKES)}:
+    sys.argv = ["oplet-serve", {str(DIGITS / "digits_float32.tflite")!r}, *options.split()]
+    try:
+        main()
+    except SystemExit as ended:
+        print(ended, "mlserver" in sys.modules)
+"""
+
+
+def test_what_is_wrong_with_a_delegate_or_a_state_is_told_before_mlserver_is_imported() -> None:
+    told = run_child([sys.executable, "-c", MISTAKEN]).stdout.splitlines()
+    assert len(told) == len(MISTAKES)
+    for line, (options, reason) in zip(told, MISTAKES.items()):
+        assert reason in line, options
+        assert line.endswith(" False"), options
+
+
+@pytest.mark.parametrize(
+    ("names", "values"),
+    [
+        ("max-seconds idle-seconds sequence-seconds grace max-batch-time", ("nan", "inf", "1e308", "-1", "x")),
+        ("workers num-threads max-queue max-rows max-batch-size max-connections max-sequences", ("0", "-1", str(10**20), "1.5")),
+        ("max-request-bytes max-bodies-bytes max-tensor-bytes max-arena-bytes max-sequence-bytes", ("0", str(10**24))),
+        ("http-port grpc-port metrics-port", ("0", "65536")),
+    ],
+)
+def test_numbers_that_no_server_can_keep_are_refused(names: str, values: tuple[str, ...]) -> None:
+    app = typer.Typer()
+    app.command()(serve)
+    for name in names.split():
+        for value in values:
+            done = CliRunner().invoke(app, ["model.tflite", f"--{name}", value])
+            assert done.exit_code == 2, (name, value, done.output)
+            assert f"--{name}" in done.output
 
 
 def test_names_and_versions_come_from_folders(tmp_path: Path) -> None:

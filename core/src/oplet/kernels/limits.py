@@ -113,13 +113,9 @@ def kept_copy(array: Array, besides: int = 0) -> Array:
 
 
 def _kept(array: Array, besides: int, make: Callable[[], Array]) -> Array:
-    meter = current_meter()
-    if meter is None:
+    if current_meter() is None:
         return make()
-    nbytes = _ARRAY + array.nbytes + besides
-    if array.dtype.hasobject:
-        nbytes += held_nbytes(array)
-    drop = meter.keep(nbytes)
-    made = make()
-    weakref.finalize(made, drop, nbytes).atexit = False
+    kept = Kept(_ARRAY + array.nbytes + besides + (held_nbytes(array) if array.dtype.hasobject else 0))
+    made = make()  # where there is no memory for it, nothing is kept
+    weakref.finalize(made, type, kept).atexit = False  # what it refers to goes with the array
     return made

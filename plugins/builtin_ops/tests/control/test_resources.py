@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oplet import Interpreter, TensorType
-from oplet.errors import InvokeError, ModelError, OpletError, PrepareError
+from oplet.errors import InvokeError, ModelError, OpletError, PrepareError, StateError, TensorError
 from oplet.schema.options import AddOptions, CallOnceOptions, HashtableOptions, VarHandleOptions
 from oplet_testing import litert_interpreter, run_op
 from oplet_testing.graphs import Graph, Op, graph_model
@@ -186,3 +186,36 @@ def test_a_number_belongs_to_a_variable_or_to_a_table() -> None:
     main = Graph({"x": X, "h": HANDLE, "t": TABLE}, "x", "x", ops)
     with pytest.raises(InvokeError, match="the resource 0 is no hash table, it is a variable already"):
         run_op(graph_model(main), ONES)
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["at first", "in place of a value"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"total": [[1], [2, 3]]}, {"total": None}, {"total": np.zeros(2, "M8[s]")}, {"total": np.zeros(2, "i4,f4")},
+        {"total": np.zeros(2, object)}, {"total": np.zeros(2, np.longdouble)}, {1: ONES}, {b"total": ONES}, {"other": ONES}, [1], None,
+    ],
+)  # fmt: skip
+def test_a_variable_takes_no_value_that_no_tensor_has(values: Any, first: bool) -> None:
+    interpreter = Interpreter(model_content=TOTAL)
+    if not first:
+        interpreter.set_variables({"total": ONES})
+    with pytest.raises(TensorError):
+        interpreter.set_variables(values)
+    assert list(interpreter.get_variables()) == ([] if first else ["total"])
+
+
+def test_strings_that_a_variable_is_set_to_are_bytes_as_kernels_expect() -> None:
+    for value in (["a", b"b"], np.array(["a", "b"]), np.array([b"a", b"b"]), np.array([b"a", "b"], object)):
+        interpreter = Interpreter(model_content=TOTAL)
+        interpreter.set_variables({"total": value})
+        assert list(map(type, interpreter.get_variables()["total"].tolist())) == [bytes, bytes]
+
+
+def test_a_closed_interpreter_has_no_variables_any_more() -> None:
+    interpreter = Interpreter(model_content=TOTAL)
+    interpreter.get_signature_runner("add")(x=ONES)
+    interpreter.close()
+    for use in (interpreter.get_variables, lambda: interpreter.set_variables({"total": ONES})):
+        with pytest.raises(StateError, match="was closed"):
+            use()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oplet.errors import OpletError, StateError, text_of
+from oplet.errors import ModelError, OpletError, StateError, text_of
 
 if TYPE_CHECKING:
     from oplet_serve.doors.bounds import Bounds
@@ -31,46 +31,41 @@ _Models = Annotated[
 ]
 
 
+def _count(text: str, metavar: str = "N", most: int = 10**9, **more: Any) -> Any:
+    return typer.Option(min=1, max=most, metavar=metavar, help=text, **more)
+
+
+def _seconds(text: str, least: float = 0.001, most: float = 86_400.0) -> Any:
+    return typer.Option(min=least, max=most, metavar="SECONDS", help=text)
+
+
 def serve(
     models: _Models,
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0 for everybody who reaches this machine.")
     ] = "127.0.0.1",
-    http_port: Annotated[int, typer.Option(min=1, max=65535, metavar="PORT", help="The port of REST.")] = 8080,
-    grpc_port: Annotated[int, typer.Option(min=1, max=65535, metavar="PORT", help="The port of gRPC.")] = 8081,
-    metrics_port: Annotated[
-        int, typer.Option(min=1, max=65535, metavar="PORT", help="The port of /metrics, for Prometheus.")
-    ] = 8082,
-    workers: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Predictions of a model at the same time.", show_default="one for each core")
-    ] = os.cpu_count() or 1,
-    num_threads: Annotated[int, typer.Option(min=1, metavar="N", help="Threads of each prediction.")] = 1,
+    http_port: Annotated[int, _count("The port of REST.", "PORT", 65535)] = 8080,
+    grpc_port: Annotated[int, _count("The port of gRPC.", "PORT", 65535)] = 8081,
+    metrics_port: Annotated[int, _count("The port of /metrics, for Prometheus.", "PORT", 65535)] = 8082,
+    workers: Annotated[int, _count("Predictions of a model at the same time.", show_default="one for each core")] = os.cpu_count()
+    or 1,
+    num_threads: Annotated[int, _count("Threads of each prediction.")] = 1,
     max_batch_size: Annotated[
         int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Rows of several requests that run together, where the model takes batches; floats may differ in their last bits.",
+        _count(
+            "Rows of several requests that run together, where the model takes batches; floats may differ in their last bits."
         ),
     ] = 1,
-    max_batch_time: Annotated[
-        float, typer.Option(min=0.0, max=60.0, metavar="SECONDS", help="How long a request waits for others to run with.")
-    ] = 0.002,
-    max_queue: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Requests of a model that run or wait; others get 429.")
-    ] = 256,
-    max_rows: Annotated[int, typer.Option(min=1, metavar="N", help="Rows of one request.")] = 4096,
+    max_batch_time: Annotated[float, _seconds("How long a request waits for others to run with.", 0.0, 60.0)] = 0.002,
+    max_queue: Annotated[int, _count("Requests of a model that run or wait; others get 429.")] = 256,
+    max_rows: Annotated[int, _count("Rows of one request.")] = 4096,
     max_request_bytes: Annotated[
-        int | None,
-        typer.Option(min=1, max=(1 << 31) - 1, metavar="BYTES", help="The size of a request. Default: 32 MiB, 4 over gRPC."),
+        int | None, _count("The size of a request. Default: 32 MiB, 4 over gRPC.", "BYTES", (1 << 31) - 1)
     ] = None,
-    max_bodies_bytes: Annotated[
-        int, typer.Option(min=1, metavar="BYTES", help="The size of all requests under way; of one at least.")
-    ] = 1 << 30,
-    max_tensor_bytes: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The size of one tensor.")] = 1 << 30,
-    max_arena_bytes: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The size of all tensors of a prediction.")] = 4
-    << 30,
-    max_seconds: Annotated[float, typer.Option(min=0.001, metavar="SECONDS", help="The time of one prediction.")] = 60.0,
+    max_bodies_bytes: Annotated[int, _count("The size of all requests under way; of one at least.", "BYTES", 10**15)] = 1 << 30,
+    max_tensor_bytes: Annotated[int, _count("The size of one tensor.", "BYTES", 10**15)] = 1 << 30,
+    max_arena_bytes: Annotated[int, _count("The size of all tensors of a prediction.", "BYTES", 10**15)] = 4 << 30,
+    max_seconds: Annotated[float, _seconds("The time of one prediction.")] = 60.0,
     state: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,24 +74,14 @@ def serve(
             show_default=False,
         ),
     ] = None,
-    max_sequences: Annotated[int, typer.Option(min=1, metavar="N", help="Sequences of a model file.")] = 64,
-    max_sequence_bytes: Annotated[int, typer.Option(min=1, metavar="BYTES", help="The size of the state of all of them.")] = 1
-    << 30,
-    sequence_seconds: Annotated[
-        float, typer.Option(min=0.001, metavar="SECONDS", help="How long a sequence may go without a request.")
-    ] = 60.0,
-    max_connections: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Connections of REST, and calls of gRPC at once.")
-    ] = 256,
+    max_sequences: Annotated[int, _count("Sequences of a model file.")] = 64,
+    max_sequence_bytes: Annotated[int, _count("The size of the state of all of them.", "BYTES", 10**15)] = 1 << 30,
+    sequence_seconds: Annotated[float, _seconds("How long a sequence may go without a request.")] = 60.0,
+    max_connections: Annotated[int, _count("Connections of REST, and calls of gRPC at once.")] = 256,
     idle_seconds: Annotated[
-        float,
-        typer.Option(
-            min=0.001,
-            metavar="SECONDS",
-            help="How long a connection may go without a request, and a call without its next message.",
-        ),
+        float, _seconds("How long a connection may go without a request, and a call without its next message.")
     ] = 30.0,
-    grace: Annotated[float, typer.Option(min=0.0, metavar="SECONDS", help="How long requests may go on after SIGTERM.")] = 30.0,
+    grace: Annotated[float, _seconds("How long requests may go on after SIGTERM.", 0.0)] = 30.0,
     signature: Annotated[
         str | None,
         typer.Option(metavar="KEY", help="The signature of all models. Default: NAME and NAME@KEY for each.", show_default=False),
@@ -117,8 +102,6 @@ def serve(
     if wrong := [pair for pair in state or () if "=" not in pair]:
         raise typer.BadParameter(f"'{wrong[0]}' is not of the form INPUT=OUTPUT.", param_hint="'--state'")
     found = find_models(models, signature)
-    from oplet_serve.doors.bounds import Bounds  # here, as MLServer takes seconds to import
-
     extra = {
         "delegates": list(delegate or ()),
         "num_threads": num_threads,
@@ -133,6 +116,12 @@ def serve(
         "max_sequence_bytes": max_sequence_bytes,
         "sequence_seconds": sequence_seconds,
     }
+    if check or state or delegate:  # what these can have wrong is told before MLServer is imported, which takes seconds
+        _check(found, extra, max_batch_size, told=check)
+    if check:
+        return
+    from oplet_serve.doors.bounds import Bounds
+
     sizes = {} if max_request_bytes is None else dict.fromkeys(("max_request_bytes", "max_message_bytes"), max_request_bytes)
     bounds = Bounds(
         **sizes,
@@ -141,9 +130,6 @@ def serve(
         idle_seconds=idle_seconds,
         grace_seconds=grace,
     )
-    if check:
-        _check(found, extra, max_batch_size)
-        return
     finished = _run(found, extra, (host, http_port, grpc_port, metrics_port), bounds, (max_batch_size, max_batch_time))
     if not finished:
         typer.echo(f"oplet-serve: the grace time of {grace:g} s was over before all requests had ended.", err=True)
@@ -151,10 +137,11 @@ def serve(
         os._exit(1)  # threads that still compute would keep the process
 
 
-def _check(found: list[FoundModel], extra: dict[str, Any], max_batch_size: int) -> None:
+def _check(found: list[FoundModel], extra: dict[str, Any], max_batch_size: int, *, told: bool) -> None:
     from oplet_serve.options import Options
     from oplet_serve.served_model import ServedModel
 
+    unmet = dict(extra["state"])
     for model in found:
         opened = ServedModel(str(model.path), Options.read(model.name, {**extra, "signature": model.signature}), max_batch_size)
         sides = [
@@ -164,8 +151,14 @@ def _check(found: list[FoundModel], extra: dict[str, Any], max_batch_size: int) 
         version = f" version {model.version}" if model.version else ""
         kept = f"; sequences keep {', '.join(opened.states)}" if opened.states else ""
         rows = f"up to {opened.batch_size} rows at once" if opened.batch_size > 1 else "row by row"
-        _tell(f"{model.name}{version}: {sides[0]} -> {sides[1]}; {rows}{kept}")
+        if told:
+            _tell(f"{model.name}{version}: {sides[0]} -> {sides[1]}; {rows}{kept}")
+        unmet = {name: output for name, output in unmet.items() if name not in opened.states}
         opened.close()
+    for name, output in unmet.items():
+        raise ModelError(
+            f"No model has the input {name!a:.100} and the output {output!a:.100} that --state names; --check tells theirs."
+        )
 
 
 def _tell(text: str, *, err: bool = False) -> None:

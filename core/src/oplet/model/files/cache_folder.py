@@ -140,6 +140,8 @@ class CacheFolder(OwnFolder):
         path = self.path
         if not path:
             raise FileNotFoundError(errno.ENOENT, f"the user has no cache folder; name one with {FOLDER_VARIABLE}")
+        if path.count(os.sep) > 100:  # each is a call of `makedirs` within another
+            raise OSError(errno.ENAMETOOLONG, "it lies in more than 100 folders", path)
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         super().make()
 

@@ -121,7 +121,7 @@ class ModelRuntime:
         self.ensure_idle()
         subgraph = find_subgraph(self.subgraphs, subgraph_index)
         if not subgraph.ready:
-            self._ensure_open()
+            self.ensure_open()
             self.model.check_files()
             if self.loaded.adopt_stored():
                 return
@@ -301,7 +301,8 @@ class ModelRuntime:
         self._closed = True
         return True
 
-    def _ensure_open(self) -> None:
+    def ensure_open(self) -> None:
+        """Raise a StateError if the interpreter was closed."""
         if self._closed:
             raise StateError(f"The interpreter of {self.model.name} was closed and cannot run any more; make another one.")
 
@@ -322,14 +323,15 @@ class ModelRuntime:
             while self.backends:
                 self.backends.popitem()[1].close()
         finally:
-            if self.executors:
-                self.session.end_workers()
             failure: OpletError | None = None
             for executor in self.executors:
                 try:
                     executor.close()
                 except OpletError as error:  # the other executors still have to be closed
                     failure = failure or error
+            if self.executors:
+                self.session.end_workers()
+                self.session.resources.clear()
             if failure is not None:
                 raise failure
 

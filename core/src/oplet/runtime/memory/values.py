@@ -16,7 +16,7 @@ from oplet.errors import DelegateError, OpletError, StateError, TensorError, fai
 from oplet.ops.context import Context, Node
 from oplet.ops.node import Thunk
 from oplet.ops.strings import string_array
-from oplet.ops.tensor import Tensor, tensor_type
+from oplet.ops.tensor import Array, Tensor, tensor_type
 from oplet.runtime.subgraph import Subgraph, present_signature
 from oplet.schema.enums import TensorType
 from oplet.texts import shown
@@ -195,7 +195,7 @@ def as_tensor_value(tensor: Tensor, value: Any) -> NDArray[Any]:
             f"Cannot set tensor: Got a {type(value).__name__} that is no array ({text_of(error)}) but expected type {tensor.type.name} "
             f"for input {tensor.index}, name: {shown(tensor.name)} "
         ) from error
-    if tensor.type is TensorType.STRING:
+    if tensor.type is TensorType.STRING and array.dtype.hasobject:
         array = _strings(tensor, array)
     elif array.dtype != tensor.dtype:
         raise TensorError(
@@ -215,12 +215,7 @@ def as_tensor_value(tensor: Tensor, value: Any) -> NDArray[Any]:
     return array
 
 
-def _strings(tensor: Tensor, array: NDArray[Any]) -> NDArray[Any]:
-    if array.dtype.kind != "O":
-        raise TensorError(
-            f"Cannot set tensor: Got value of type {_type_name(array)} but expected type STRING "
-            f"for input {tensor.index}, name: {shown(tensor.name)} "
-        )
+def _strings(owner: Tensor | str, array: NDArray[Any]) -> NDArray[Any]:
     result = np.empty(array.shape, object)
     if set(map(type, array.ravel().tolist())) <= {bytes}:
         result[...] = array
@@ -231,15 +226,13 @@ def _strings(tensor: Tensor, array: NDArray[Any]) -> NDArray[Any]:
                 item = item.encode()
             except UnicodeEncodeError as error:
                 raise TensorError(
-                    f"Cannot set tensor: element {position} of the value for {tensor} has no form in UTF-8 ({error})."
+                    f"Cannot set tensor: element {position} of the value for {owner} has no form in UTF-8 ({error})."
                 ) from error
         elif not isinstance(item, bytes):
             raise TensorError(
-                f"Cannot set tensor: element {position} of the value for {tensor} is a {type(item).__name__}, not str or bytes."
+                f"Cannot set tensor: element {position} of the value for {owner} is a {type(item).__name__}, not str or bytes."
             )
-        elif type(item) is not bytes:
-            item = bytes(item)
-        result.reshape(-1)[position] = item
+        result.reshape(-1)[position] = bytes(item)
     return result
 
 
@@ -323,9 +316,7 @@ class Variables:
 
         They hold what a training signature has learnt. Variable tensors are not included; `get_tensor` reads them.
         """
-        self._runtime.ensure_idle()
-        held = variables_of(self._runtime.session.resources)
-        return {name: np.array(each.value) for name, each in held.items() if each.value is not None}
+        return {name: np.array(each.value) for name, each in self._held_variables().items() if each.value is not None}
 
     def set_variables(self, values: Mapping[str, Any]) -> None:
         """Set resource variables to values that `get_variables` returned, so that the model continues from there.
@@ -334,21 +325,34 @@ class Variables:
             values: an array for each name, of the type and shape of the variable's value if it has one.
 
         Raises:
-            TensorError: the model has no such variable, or a value is of another type or shape; nothing is set then.
+            TensorError: the model has no such variable, or a value is no array, or of another type or shape; nothing is set then.
         """
-        self._runtime.ensure_idle()
-        held = variables_of(self._runtime.session.resources)
-        arrays = {name: np.array(value) for name, value in values.items()}
-        for name, array in arrays.items():
+        held, found = self._held_variables(), list[tuple[HeldVariable, TensorType, Array]]()
+        if not isinstance(values, Mapping):
+            raise TensorError(f"Variables are set by a mapping of their names to values, not by a {type(values).__name__}.")
+        for name, value in values.items():
+            what = f"the variable '{shown(str(name))}'"
             if name not in held:
                 known = ", ".join(f"'{shown(each)}'" for each in [*held][:_LISTED]) or "none"
-                raise TensorError(f"{self._runtime.model.name} has no variable '{shown(name)}'; it has {known}.")
+                raise TensorError(f"{self._runtime.model.name} has no variable '{shown(str(name))}'; it has {known}.")
+            try:
+                array = np.array(string_array(value))
+                type_ = tensor_type(array.dtype)
+            except failures() as error:  # lists of different lengths, types that no tensor has
+                raise TensorError(f"A {type(value).__name__} is no value for {what}: {text_of(error)}") from error
+            if array.dtype.hasobject:
+                array = _strings(what, array)
             now = held[name].value
             if now is not None and (now.shape, now.dtype) != (array.shape, array.dtype):
                 raise TensorError(
                     f"The variable '{shown(name)}' of {self._runtime.model.name} is of type {now.dtype} and shape {list(now.shape)}; it is "
                     f"set to an array of {array.dtype} {list(array.shape)}."
                 )
-        types = {name: tensor_type(array.dtype) for name, array in arrays.items()}
-        for name, array in arrays.items():
-            held[name].type, held[name].value = types[name], array
+            found.append((held[name], type_, array))
+        for variable, type_, array in found:
+            variable.type, variable.value = type_, array
+
+    def _held_variables(self) -> dict[str, HeldVariable]:
+        self._runtime.ensure_open()
+        self._runtime.ensure_idle()
+        return variables_of(self._runtime.session.resources)

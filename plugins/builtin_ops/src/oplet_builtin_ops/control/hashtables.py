@@ -63,9 +63,9 @@ def _bind_hashtable_import(context: Context, node: Node) -> Callable[[], None]:
         table.check(node.inputs[1], node.inputs[2])
         if table.entries is None:
             charge(2 * _ENTRY * keys.size)
-            strings = keys if keys.dtype.hasobject else values
-            table.kept.add(_ENTRY * keys.size + held_nbytes(strings))
-            table.entries = dict(zip(reversed(keys.ravel().tolist()), reversed(values.ravel().tolist())))
+            entries = dict(zip(reversed(keys.ravel().tolist()), reversed(values.ravel().tolist())))
+            table.kept.add(_ENTRY * keys.size + held_nbytes(keys if keys.dtype.hasobject else values))
+            table.entries = entries
 
     return run
 

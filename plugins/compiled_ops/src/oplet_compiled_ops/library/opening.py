@@ -99,13 +99,14 @@ def chosen_level() -> str:
     here = [level for level in levels_here() if os.path.exists(_path(level))]
     asked = os.environ.get(VARIABLE, "")
     if asked and asked not in here:
-        _warn(f"{VARIABLE} is {asked!r}, which is not one of {', '.join(here) or 'none'}, so that numpy's kernels serve.")
-        raise MissingKernelError(f"{VARIABLE} is {asked!r}, not one of {', '.join(here) or 'none'}")
+        _warn(f"{VARIABLE} is {asked!r:.80}, which is not one of {', '.join(here) or 'none'}, so that numpy's kernels serve.")
+        raise MissingKernelError(f"{VARIABLE} is {asked!r:.80}, not one of {', '.join(here) or 'none'}")
     if not here:
         raise MissingKernelError("oplet-compiled-ops holds no machine code that this processor can run")
     return asked or here[-1]
 
 
+@functools.cache  # once: each kernel asks
 def _warn(text: str) -> None:
     import logging  # here, as most processes have nothing to log
 
