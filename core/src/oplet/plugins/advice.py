@@ -134,8 +134,8 @@ def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
             f"{p} brings '{e.op}'. " for p in plugins if p.ops for e in p.ops.entries() if str(e.op).lower() == str(op).lower()
         )
         return next(close, "") + (
-            f"No package that brings {label} is known; register it with MutableOpResolver.add_custom, name a compiled library that has it "
-            f"(--custom-op-library, with {NATIVE_OPS}) or write a plugin."
+            f"No package that brings {label} is known; write one ('oplet new-op NAME' begins it), register the op with "
+            f"MutableOpResolver.add_custom, or name a compiled library that has it (--custom-op-library, with {NATIVE_OPS})."
         )
     plugin = next((p for p in plugins if normalised(package) in p.names), None)
     from oplet.plugins.install_commands import install_command
