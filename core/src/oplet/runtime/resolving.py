@@ -67,7 +67,7 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
     sentences = [_too_new(op, version, indices, resolver) for (op, version), indices in missing.items() if resolver.versions(op)]
     sentences += _unserved([needed for needed in missing.items() if not resolver.versions(needed[0][0])], advice)
     open_ops = dict.fromkeys((n.op_name, n.version) for n in nodes if n.op is BuiltinOperator.CUSTOM and n.registration is None)
-    sentences += [_missing_custom(name, version, resolver, advice) for name, version in open_ops]
+    sentences += _missing_customs(open_ops, resolver, advice)
     first_op, first_version = next(iter(missing))
     cls = OpVersionError if all(resolver.versions(op) for op, _ in missing) else OpNotFoundError
     raise cls(" ".join(sentences) + f" Registration failed. The model is {model}.", first_op.name, first_version)
@@ -218,7 +218,7 @@ def unresolved(
     for node in nodes:
         if node.registration is None:
             missing.setdefault((node.op_name, node.version), []).append(node.index)
-    sentences = [_missing_custom(*op, resolver, advice, _left_alone(op[0], subgraphs)) for op in missing]
+    sentences = _missing_customs(missing, resolver, advice, subgraphs)
     (name, _), indices = next(iter(missing.items()))
     return UnresolvedOpError(
         " ".join(sentences) + f" See instructions: {_GUIDE} Node number {indices[0]} ({name}) failed to prepare in {model}.",
@@ -236,7 +236,18 @@ def _left_alone(op: str, subgraphs: Sequence[Subgraph]) -> str:
     return ""
 
 
-def _missing_custom(name: str, version: int, resolver: OpResolver, advice: Callable[[str], str], left_alone: str = "") -> str:
+def _missing_customs(
+    ops: Iterable[tuple[str, int]], resolver: OpResolver, advice: Callable[[str], str], subgraphs: Sequence[Subgraph] = ()
+) -> list[str]:
+    """Return the sentences about custom ops that nothing serves; what holds of several alike is told once."""
+    told: dict[str, tuple[str, list[str]]] = {}
+    for name, version in ops:
+        sentence = _missing_custom(name, version, resolver, advice, _left_alone(name, subgraphs))
+        told.setdefault(sentence.replace(name, ""), (sentence, []))[1].append(name)
+    return [f"{first} The same holds for {', '.join(more)}." if more else first for first, (_, *more) in told.values()]
+
+
+def _missing_custom(name: str, version: int, resolver: OpResolver, advice: Callable[[str], str], left_alone: str) -> str:
     if name.startswith("Flex"):
         first = f"Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter: {name}{left_alone}."
         return f"{first} {'Convert the model without it' if left_alone else advice(name).rstrip('.')}; see {_SELECT_GUIDE}."

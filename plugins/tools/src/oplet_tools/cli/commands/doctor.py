@@ -59,11 +59,10 @@ def _print(printer: Printer, title: str, found: list[Diagnosis], error: str) -> 
             e.provided,
             e.provider or "nobody",
             e.first_runtime,
-            e.fix,
         )
         for e in found
     ]
-    printer.table(title, ["op", "version#", "nodes#?", "provided??", "provider~", "first runtime??", "quick fix~"], rows)
+    printer.table(title, ["op", "version#", "nodes#?", "provided??", "provider~", "first runtime??"], rows)
     printer.line()
     if missing:
         printer.line(f"{len(missing)} of {len(found)} operators are missing: {', '.join(e.op for e in missing)}.", "bold")
@@ -71,3 +70,9 @@ def _print(printer: Printer, title: str, found: list[Diagnosis], error: str) -> 
         printer.line(f"The kernels of {', '.join(e.op for e in refused)} refuse a node of the model.", "bold")
     if not (missing or refused or error):
         printer.line(f"All {len(found)} operators are served.", "bold")
+    fixes: dict[str, list[Diagnosis]] = {}
+    for entry in found:
+        if entry.fix:  # operators of one package have the same
+            fixes.setdefault(entry.fix.replace(entry.op, ""), []).append(entry)
+    for first, *more in fixes.values():
+        printer.line(f"{', '.join(e.op for e in (first, *more))}: {first.fix}")
