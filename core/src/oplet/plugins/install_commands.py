@@ -142,10 +142,8 @@ def _field(folder: Path, field: str) -> str:
 
 def _required(folder: Path, extra: str) -> list[str]:
     """Return the packages of this repository, but for the core, that the project, and this extra of it, require."""
-    fields = ["dependencies", extra] if extra else ["dependencies"]
-    lists = re.findall(
-        rf"^(?:{'|'.join(map(re.escape, fields))}) = \[(.*?)\]$", _text(folder / "pyproject.toml"), re.MULTILINE | re.DOTALL
-    )
+    field = rf"^(?:dependencies|{re.escape(extra)}) = \[(.*?)\]$"
+    lists = re.findall(field, _text(folder / "pyproject.toml"), re.MULTILINE | re.DOTALL)
     return [name for text in lists for name in re.findall(rf'"({_PREFIX}[a-z-]+)', text) if name != CORE]
 
 

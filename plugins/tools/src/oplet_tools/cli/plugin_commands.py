@@ -31,7 +31,7 @@ class Command(TyperCommand):
     def parse_args(self, context: Any, args: list[str]) -> list[str]:
         rest: list[str] = super().parse_args(context, args)
         if rest and not context.resilient_parsing:
-            way = ": inputs are given by --input" if any("--input" in parameter.opts for parameter in self.params) else ""
+            way = ": inputs are given by --input" * any("--input" in parameter.opts for parameter in self.params)
             context.fail(f"Got unexpected extra argument(s) ({' '.join(rest)}){way}.")
         for parameter in self.params:
             value = context.params.get(parameter.name)

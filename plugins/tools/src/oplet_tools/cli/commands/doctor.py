@@ -35,7 +35,7 @@ def doctor(
     bundle = open_bundle(model, plugins)
     examined = {"": examine(model, plugins)} if bundle is None else {n: examine(m, plugins) for n, m in bundle.models.items()}
     if json:
-        listed = {name: [entry.as_dict() for entry in found] for name, (found, _) in examined.items()}
+        listed = {name: [entry._asdict() for entry in found] for name, (found, _) in examined.items()}
         print_json(listed[""] if bundle is None else listed)
     else:
         printer = Printer(wide)
@@ -51,17 +51,8 @@ def _print(printer: Printer, title: str, found: list[Diagnosis], error: str) -> 
     """Print the operators of one model, and what is missing."""
     missing = [entry for entry in found if not entry.provider]
     refused = [entry for entry in found if entry.provider and entry.refused]
-    rows = [
-        (
-            e.op + (" (custom)" if e.custom else " (composite)" if e.composite else ""),
-            e.version,
-            e.nodes,
-            e.provided,
-            e.provider or "nobody",
-            e.first_runtime,
-        )
-        for e in found
-    ]
+    kinds = [e.op + (" (custom)" if e.custom else " (composite)" if e.composite else "") for e in found]
+    rows = [(op, e.version, e.nodes, e.provided, e.provider or "nobody", e.first_runtime) for op, e in zip(kinds, found)]
     printer.table(title, ["op", "version#", "nodes#?", "provided??", "provider~", "first runtime??"], rows)
     printer.line()
     if missing:
