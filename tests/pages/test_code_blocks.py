@@ -9,7 +9,7 @@ import pytest
 from tests.pages.python_blocks import python_blocks, run_blocks
 from tests.places import ROOT
 
-from oplet import DelegateKernel, Interpreter, MutableOpResolver, ThreadedAsyncKernel
+from oplet import DelegateKernel, Interpreter, MutableOpResolver
 from oplet_testing import Spec, call_op, first_failure, one_op_model
 
 PAGES = sorted(
@@ -117,16 +117,14 @@ def test_async_runs_with_the_delegate_to_copy(tmp_path: Path, monkeypatch: pytes
     }
     ops = [Op("CONV_2D", "x w b", "z", convolve), Op("MEAN", "z axes", "y", ReducerOptions())]
     (tmp_path / "model.tflite").write_bytes(graph_model(Graph(tensors, "x", "y", ops), signatures={"serve": 0}))
-    names = {"np": np, "DelegateKernel": DelegateKernel, "ThreadedAsyncKernel": ThreadedAsyncKernel}
-    found = run_blocks(ROOT / "docs" / "async.md", names)
+    found = run_blocks(ROOT / "docs" / "async.md")
     assert found["y"].tolist() == [[0, 0, 0, 0]]
     assert issubclass(found["MyKernel"], DelegateKernel)
 
 
 def test_an_engine_is_chosen_and_a_stranger_s_model_opened(model: Path) -> None:
-    data = (model / "model.tflite").read_bytes()
     for page in ("choosing-an-engine.md", "reliability.md"):
-        found = run_blocks(ROOT / "docs" / page, {"Interpreter": Interpreter, "data": data})
+        found = run_blocks(ROOT / "docs" / page)
         found["interpreter"].allocate_tensors()
         found["interpreter"].invoke()
 

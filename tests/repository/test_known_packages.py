@@ -109,8 +109,9 @@ def test_a_delegate_that_is_not_installed_is_advised_by_who_brings_it() -> None:
             PluginManager(entry_points=[]).registry().find(name)
 
 
-def test_no_message_asks_an_index_for_a_name_that_is_not_ours_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_message_asks_an_index_for_a_name_that_is_not_ours_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(known_packages, "NAMES_ARE_OURS", False)
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
     for package in known_packages.known():
         assert "PyPI" not in known_packages.package_origin(package)
         for options in ({}, {"upgrade": True}, {"version": "1.0"}, {"extra": "cli"}):
@@ -118,6 +119,12 @@ def test_no_message_asks_an_index_for_a_name_that_is_not_ours_there(monkeypatch:
             assert "--constraint WHEELS/constraints.txt" in command, command
             assert "extra" not in options or "WHEELS/oplet_" in command, "pip gives constrained names no extras"
             assert "WHEELS: the folder that scripts/wheels.sh of oplet's repository makes" in command
+    folders = [tmp_path / name for name in ("others", "mine")]
+    for folder, package in zip(folders, ("some-core", "oplet-core"), strict=True):
+        folder.mkdir()
+        (folder / "constraints.txt").write_text(f"{package} @ {(folder / 'core.whl').as_uri()}\n")
+    monkeypatch.setenv("PIP_FIND_LINKS", " ".join(["https://example.com/wheels", *map(str, folders)]))
+    assert install_commands.install_command("oplet-lm") == f"pip install --constraint {folders[1]}/constraints.txt oplet-lm"
     # Of others' packages the project knows nothing.
     assert install_commands.install_command("my-ops", upgrade=True) == "pip install --upgrade my-ops"
 

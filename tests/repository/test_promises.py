@@ -91,9 +91,10 @@ def test_every_package_that_is_told_to_be_installed_by_name_is_found_among_the_w
     # What messages advise where oplet came from there, with what a package requires of others.
     monkeypatch.setattr(install_commands, "_direct_url", lambda: "")
     monkeypatch.setattr(known_packages, "NAMES_ARE_OURS", False)
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
     for package, extra in (("oplet-tools", ""), ("oplet-tools", "graph"), ("oplet-litert-delegate", "")):
-        command = install_commands.install_command(package, extra).partition(" (WHEELS")[0].removeprefix("pip install ")
-        words = shlex.split(command.replace("WHEELS", str(tmp_path / "wheels")))
+        command = install_commands.install_command(package, extra)
+        words = shlex.split(command.removeprefix("pip install "))
         pip = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps" if extra else "--quiet"]
         done = subprocess.run([*pip, *words], capture_output=True, text=True, check=False)
         assert done.returncode == 0, command + done.stdout + done.stderr

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import logging
+    from collections.abc import Sequence
 
-__all__ = ["LONGEST", "counted", "logger_of", "one_line", "plain", "shown"]
+__all__ = ["LONGEST", "counted", "logger_of", "one_line", "plain", "shown", "version_ranges"]
 
 #: The most characters of a message; a longer one loses its middle.
 LONGEST = 8000
@@ -108,3 +109,10 @@ def logger_of(name: str) -> logging.Logger:
 def counted(number: int, noun: str) -> str:
     """Format a number with its noun: "1 tensor", "2 tensors"."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def version_ranges(versions: Sequence[int]) -> str:
+    """Return sorted versions as text: "version 3", "versions 1 to 4", "versions 1, 3"."""
+    all_between = len(versions) > 1 and versions[-1] - versions[0] == len(versions) - 1
+    listed = f"{versions[0]} to {versions[-1]}" if all_between else ", ".join(map(str, versions))
+    return f"version{'s' * (len(versions) > 1)} {listed}"

@@ -27,8 +27,8 @@ def test_an_op_that_no_known_package_brings(site: Any) -> None:
     for name in ("Frobnicate", "SignalBoost", "Signal", "AtanOp"):
         assert known_distribution(name) == "", "a name that was merely guessed may be anybody's"
     assert site.manager().advice("Frobnicate") == (
-        "No package that brings Frobnicate is known; register it with MutableOpResolver.add_custom, name a compiled library that has it "
-        "(--custom-op-library, with oplet-native-ops) or write a plugin."
+        "No package that brings Frobnicate is known; write one ('oplet new-op NAME' begins it), register the op with "
+        "MutableOpResolver.add_custom, or name a compiled library that has it (--custom-op-library, with oplet-native-ops)."
     )
 
 

@@ -496,8 +496,8 @@ def test_an_interpreter_goes_with_all_it_holds_when_it_is_dropped(steps: int) ->
 def test_all_unresolved_custom_ops_are_named_at_once_when_allocating() -> None:
     builder = ModelBuilder()
     graph = builder.add_subgraph()
-    tensors = [graph.add_tensor(f"t{i}", F32, [1]) for i in range(4)]
-    for i, op in enumerate(("Atan", "Nobodys", "FlexAdd")):
+    tensors = [graph.add_tensor(f"t{i}", F32, [1]) for i in range(5)]
+    for i, op in enumerate(("Atan", "Nobodys", "FlexAdd", "Anothers")):
         graph.add_operator(op, [tensors[i]], [tensors[i + 1]])
     graph.set_inputs(tensors[0])
     graph.set_outputs(tensors[-1])
@@ -508,8 +508,10 @@ def test_all_unresolved_custom_ops_are_named_at_once_when_allocating() -> None:
     assert "Encountered unresolved custom op: Atan." in message
     assert "pip install oplet-atan-op" in message
     assert "Encountered unresolved custom op: Nobodys." in message
+    assert message.count("No package that brings") == 1
+    assert "The same holds for Anothers." in message
     assert "Select TensorFlow op(s), included in the given model" in message
-    assert caught.value.ops == ("Atan", "Nobodys", "FlexAdd")
+    assert caught.value.ops == ("Atan", "Nobodys", "FlexAdd", "Anothers")
     assert isinstance(caught.value, RuntimeError)
 
 

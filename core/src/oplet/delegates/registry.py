@@ -233,10 +233,10 @@ class DelegateRegistry:
                 raise _no_option(name, short, distribution)
             if advice := "" if self._advice is None else self._advice(name):
                 raise DelegateLoadError(f"Failed to load delegate from {name}: {advice}.")
-            known = ", ".join(sorted(self._entries)) or "none"
+            known = ", ".join(sorted(self._entries))
             raise DelegateLoadError(
-                f"Failed to load delegate from {name}: no installed package brings a delegate of that name (known: {known}); give one "
-                "of these, or the path of a delegate library (.so)."
+                f"Failed to load delegate from {name}: no installed package brings a delegate of that name; give "
+                f"{f'one of {known}' if known else 'the name of one after installing its package'}, or the path of a delegate library (.so)."
             )
         packages = " and ".join(str(entry.provenance) for entry in found)
         raise DelegateLoadError(

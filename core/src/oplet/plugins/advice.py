@@ -11,6 +11,7 @@ from oplet.plugins.custom_op_makers import maker_of
 from oplet.plugins.known_packages import NATIVE_OPS, known_delegate, known_distribution, package_origin
 from oplet.plugins.plugin import Plugin
 from oplet.plugins.selection import normalised
+from oplet.texts import version_ranges
 
 if TYPE_CHECKING:
     from oplet.delegates.registry import DelegateEntry
@@ -42,12 +43,10 @@ def advice(op: Op, plugins: Sequence[Plugin], delegate: DelegateEntry | None = N
             sentences.append(f"Plugin '{plugin.name}' of {plugin} may have brought it, but is broken: {plugin.error}.")
         elif plugin.state == "blocked":
             blocked.setdefault(plugin.error, []).append(plugin)
-    for reason, [first, *more] in blocked.items():
-        if more:
-            names = ", ".join(plugin.name for plugin in (first, *more))
-            sentences.append(f"The plugins {names} may bring it, but are {reason}.")
-        else:
-            sentences.append(f"Plugin '{first.name}' of {first} may bring it, but is {reason}.")
+    for reason, found in blocked.items():
+        names = ", ".join(plugin.name for plugin in found)
+        several, one = f"The plugins {names} may bring it, but are", f"Plugin '{names}' of {found[0]} may bring it, but is"
+        sentences.append(f"{several if found[1:] else one} {reason}.")
     return " ".join(filter(None, sentences))
 
 
@@ -116,7 +115,7 @@ def _serving(op: Op, plugins: Sequence[Plugin]) -> str:
     ]
     if not served:
         return ""
-    who = " and ".join(f"{plugin} serves {op_label(op)} in {_range(versions)}" for plugin, versions in served)
+    who = " and ".join(f"{plugin} serves {op_label(op)} in {version_ranges(versions)}" for plugin, versions in served)
     packages = dict.fromkeys(plugin.distribution for plugin, _ in served if plugin.distribution)
     from oplet.plugins.install_commands import install_command  # imported late: only for advice
 
@@ -134,8 +133,8 @@ def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
             f"{p} brings '{e.op}'. " for p in plugins if p.ops for e in p.ops.entries() if str(e.op).lower() == str(op).lower()
         )
         return next(close, "") + (
-            f"No package that brings {label} is known; register it with MutableOpResolver.add_custom, name a compiled library that has it "
-            f"(--custom-op-library, with {NATIVE_OPS}) or write a plugin."
+            f"No package that brings {label} is known; write one ('oplet new-op NAME' begins it), register the op with "
+            f"MutableOpResolver.add_custom, or name a compiled library that has it (--custom-op-library, with {NATIVE_OPS})."
         )
     plugin = next((p for p in plugins if normalised(package) in p.names), None)
     from oplet.plugins.install_commands import install_command
@@ -147,7 +146,3 @@ def _installing(op: Op, package: str, plugins: Sequence[Plugin]) -> str:
     if plugin.state == "blocked":
         return f"{plugin}, which brings {label}, is installed but {plugin.error}."
     return f"{plugin} is installed but does not bring {label}; a newer one may: {install_command(package, upgrade=True)}."
-
-
-def _range(versions: Sequence[int]) -> str:
-    return f"version {versions[0]}" if len(versions) == 1 else f"versions {versions[0]} to {versions[-1]}"

@@ -26,13 +26,13 @@ __all__ = ["CORE", "clone", "install_command", "install_first", "upgrade_command
 CORE: Final = "oplet-core"
 _WHOLE: Final = "oplet"
 _PREFIX: Final = "oplet-"
-#: What WHEELS is in a command.
+#: What WHEELS is in a command, where pip has not been shown that folder.
 _WHEELS: Final = " (WHEELS: the folder that scripts/wheels.sh of oplet's repository makes)"
 
 
 def install_command(package: str, extra: str = "", *, upgrade: bool = False, version: str = "") -> str:
-    """Return the command that installs a package: from its folder if oplet was installed from a clone that has it, else by its name (from
-    the folder WHEELS while the project's names on PyPI are not its own).
+    """Return the command that installs a package: from its folder if oplet was installed from a clone that has it, else by its name (while
+    the project's names on PyPI are not its own, from the folder of wheels that PIP_FIND_LINKS names, or that the user puts for WHEELS).
 
     Args:
         package: the package's name.
@@ -45,16 +45,17 @@ def install_command(package: str, extra: str = "", *, upgrade: bool = False, ver
     if version and folders and metadata.version(CORE) != version:  # all packages of a clone have one version
         folders = []
     from_wheels = not folders and known_packages.is_ours(package) and not known_packages.NAMES_ARE_OURS
+    shown = os.environ.get("PIP_FIND_LINKS", "").split()
+    wheels = next((folder for folder in shown if f"{CORE} @ file:" in _text(Path(folder) / "constraints.txt")), "WHEELS")
     wanted = folders or [f"{package}=={version}" if version else package]
     if from_wheels and extra:  # pip takes extras of a file beside constraints, and none of a name that these give a file to
-        wanted = [f"WHEELS/{package.replace('-', '_')}-{version or metadata.version(CORE)}-py3-none-any.whl"]
+        wanted = [f"{wheels}/{package.replace('-', '_')}-{version or metadata.version(CORE)}-py3-none-any.whl"]
     if extra:
         wanted[-1] = f"{wanted[-1]}[{extra}]"
     first = "with the clone up to date, " if upgrade and folders else ""
-    source = "--constraint WHEELS/constraints.txt " if from_wheels else ""
-    return (
-        f"{first}pip install {'--upgrade ' if upgrade else ''}{source}{' '.join(map(_quoted, wanted))}{_WHEELS if source else ''}"
-    )
+    source = ["--constraint", f"{wheels}/constraints.txt"] if from_wheels else []
+    words = " ".join(map(_quoted, ["--upgrade"] * upgrade + source + wanted))
+    return f"{first}pip install {words}{_WHEELS if source and wheels == 'WHEELS' else ''}"
 
 
 def upgrade_command() -> str:
@@ -126,23 +127,23 @@ def _folder(root: Path, package: str) -> Path:
 
 
 @lru_cache(maxsize=64)
-def _project(folder: Path) -> str:
+def _text(path: Path) -> str:
     try:
-        return (folder / "pyproject.toml").read_text("utf-8")
+        return path.read_text("utf-8")
     except (OSError, ValueError):
         return ""
 
 
 def _field(folder: Path, field: str) -> str:
     """Read a field of the pyproject.toml in a folder; "" if it has none."""
-    found = re.search(rf'^{field} = "([^"]+)"', _project(folder), re.MULTILINE)
+    found = re.search(rf'^{field} = "([^"]+)"', _text(folder / "pyproject.toml"), re.MULTILINE)
     return found[1] if found else ""
 
 
 def _required(folder: Path, extra: str) -> list[str]:
     """Return the packages of this repository, but for the core, that the project, and this extra of it, require."""
-    fields = ["dependencies", extra] if extra else ["dependencies"]
-    lists = re.findall(rf"^(?:{'|'.join(map(re.escape, fields))}) = \[(.*?)\]$", _project(folder), re.MULTILINE | re.DOTALL)
+    field = rf"^(?:dependencies|{re.escape(extra)}) = \[(.*?)\]$"
+    lists = re.findall(field, _text(folder / "pyproject.toml"), re.MULTILINE | re.DOTALL)
     return [name for text in lists for name in re.findall(rf'"({_PREFIX}[a-z-]+)', text) if name != CORE]
 
 

@@ -9,6 +9,7 @@ from oplet.errors import OpNotFoundError, OpVersionError, UnresolvedOpError, Uns
 from oplet.model.reachability import entry_subgraphs, named_subgraphs, reachable_subgraphs
 from oplet.ops.context import Node
 from oplet.schema.enums import BuiltinOperator
+from oplet.texts import version_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,7 @@ def resolve_nodes(nodes: Iterable[Node], resolver: OpResolver, advice: Callable[
     sentences = [_too_new(op, version, indices, resolver) for (op, version), indices in missing.items() if resolver.versions(op)]
     sentences += _unserved([needed for needed in missing.items() if not resolver.versions(needed[0][0])], advice)
     open_ops = dict.fromkeys((n.op_name, n.version) for n in nodes if n.op is BuiltinOperator.CUSTOM and n.registration is None)
-    sentences += [_missing_custom(name, version, resolver, advice) for name, version in open_ops]
+    sentences += _missing_customs(open_ops, resolver, advice)
     first_op, first_version = next(iter(missing))
     cls = OpVersionError if all(resolver.versions(op) for op, _ in missing) else OpNotFoundError
     raise cls(" ".join(sentences) + f" Registration failed. The model is {model}.", first_op.name, first_version)
@@ -152,7 +153,7 @@ def _too_new(op: BuiltinOperator, version: int, nodes: list[int], resolver: OpRe
     providers = sorted({str(entry.provenance) for entry in resolver.entries(op)})
     return (
         f"{first} An older version of this builtin might be supported. Are you using an old TFLite binary with a newer model? "
-        f"{_needing(nodes, f'version {version}').capitalize()}{_since(op, version)}; {' and '.join(providers)} serves {_ranges(served)}: "
+        f"{_needing(nodes, f'version {version}').capitalize()}{_since(op, version)}; {' and '.join(providers)} serves {version_ranges(served)}: "
         "upgrade it, or convert the model for an older runtime."
     )
 
@@ -174,12 +175,6 @@ def _since(op: BuiltinOperator, version: int) -> str:
     return f", which LiteRT has since {release}" if release else ", which no release of LiteRT is known to have"
 
 
-def _ranges(versions: list[int]) -> str:
-    if versions == list(range(versions[0], versions[-1] + 1)):
-        return f"version {versions[0]}" if len(versions) == 1 else f"versions {versions[0]} to {versions[-1]}"
-    return "versions " + ", ".join(map(str, versions))
-
-
 def unserved_custom_ops(subgraphs: Sequence[Subgraph], start: int) -> list[str]:
     """Return the names of the custom ops that run when a subgraph does and that have no kernel, each once, in order.
 
@@ -192,13 +187,12 @@ def unserved_custom_ops(subgraphs: Sequence[Subgraph], start: int) -> list[str]:
     return list(dict.fromkeys(node.op_name for node in nodes))
 
 
-def unserved_op(error: BaseException) -> str:
+def unserved_op(error: BaseException | None) -> str:
     """Return the op whose node all kernels declined, found in an error or its causes (calling nodes wrap it); "" if none did."""
-    at: BaseException | None = error
-    while at is not None:
-        if isinstance(at, UnservedNodeError) and at.op:
-            return at.op
-        at = at.__cause__
+    while error is not None:
+        if isinstance(error, UnservedNodeError) and error.op:
+            return error.op
+        error = error.__cause__
     return ""
 
 
@@ -218,7 +212,7 @@ def unresolved(
     for node in nodes:
         if node.registration is None:
             missing.setdefault((node.op_name, node.version), []).append(node.index)
-    sentences = [_missing_custom(*op, resolver, advice, _left_alone(op[0], subgraphs)) for op in missing]
+    sentences = _missing_customs(missing, resolver, advice, subgraphs)
     (name, _), indices = next(iter(missing.items()))
     return UnresolvedOpError(
         " ".join(sentences) + f" See instructions: {_GUIDE} Node number {indices[0]} ({name}) failed to prepare in {model}.",
@@ -236,14 +230,19 @@ def _left_alone(op: str, subgraphs: Sequence[Subgraph]) -> str:
     return ""
 
 
-def _missing_custom(name: str, version: int, resolver: OpResolver, advice: Callable[[str], str], left_alone: str = "") -> str:
-    if name.startswith("Flex"):
-        first = f"Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter: {name}{left_alone}."
-        return f"{first} {'Convert the model without it' if left_alone else advice(name).rstrip('.')}; see {_SELECT_GUIDE}."
-    served = resolver.versions(name)
-    if served:
-        return (
-            f"Encountered unresolved custom op: {name}. The model needs version {version}, "
-            f"installed packages serve {_ranges(served)}."
-        )
-    return f"Encountered unresolved custom op: {name}{left_alone}. {advice(name)}"
+def _missing_customs(
+    ops: Iterable[tuple[str, int]], resolver: OpResolver, advice: Callable[[str], str], subgraphs: Sequence[Subgraph] = ()
+) -> list[str]:
+    """Return the sentences about custom ops that nothing serves; what holds of several alike is told once."""
+    told: dict[str, tuple[str, list[str]]] = {}
+    for name, version in ops:
+        left_alone, first = _left_alone(name, subgraphs), f"Encountered unresolved custom op: {name}"
+        if name.startswith("Flex"):
+            first = f"Select TensorFlow op(s), included in the given model, is(are) not supported by this interpreter: {name}{left_alone}."
+            first += f" {'Convert the model without it' if left_alone else advice(name).rstrip('.')}; see {_SELECT_GUIDE}."
+        elif served := resolver.versions(name):
+            first += f". The model needs version {version}, installed packages serve {version_ranges(served)}."
+        else:
+            first += f"{left_alone}. {advice(name)}"
+        told.setdefault(first.replace(name, ""), (first, []))[1].append(name)
+    return [f"{first} The same holds for {', '.join(more)}." if more else first for first, (_, *more) in told.values()]

@@ -17,12 +17,13 @@ def test_a_model_that_runs_is_healthy(oplet, examples):
 def test_everything_that_is_missing_is_named_with_its_fix(oplet, tmp_path):
     builder = ModelBuilder()
     graph = builder.add_subgraph()
-    tensors = [graph.add_tensor(f"t{i}", "float32", [1]) for i in range(4)]
+    tensors = [graph.add_tensor(f"t{i}", "float32", [1]) for i in range(5)]
     graph.add_operator("RELU", [tensors[0]], [tensors[1]], version=77)
     graph.add_operator("SignalRfft", [tensors[1]], [tensors[2]])
     graph.add_operator("NobodyKnowsMe", [tensors[2]], [tensors[3]])
     graph.set_inputs(tensors[0])
-    graph.set_outputs(tensors[3])
+    graph.add_operator("SignalIrfft", [tensors[3]], [tensors[4]])
+    graph.set_outputs(tensors[4])
     path = tmp_path / "model.tflite"
     path.write_bytes(builder.to_bytes())
     ran = oplet("doctor", path, "--json", "-p", "no:oplet-signal-ops")
@@ -33,7 +34,10 @@ def test_everything_that_is_missing_is_named_with_its_fix(oplet, tmp_path):
     assert "oplet-signal-ops" in rows["SignalRfft"]["fix"]
     assert "No package that brings NobodyKnowsMe is known" in rows["NobodyKnowsMe"]["fix"]
     table = oplet("doctor", path, "-p", "no:oplet-signal-ops").out
-    assert "3 of 3 operators are missing: RELU, SignalRfft, NobodyKnowsMe." in table
+    assert "4 of 4 operators are missing: RELU, SignalRfft, NobodyKnowsMe, SignalIrfft." in table
+    fixes = table.partition("are missing: ")[2].splitlines()[1:]
+    assert [fix.partition(": ")[0] for fix in fixes] == ["RELU", "SignalRfft, SignalIrfft", "NobodyKnowsMe"]
+    assert fixes[1].endswith(rows["SignalRfft"]["fix"]), "what one package brings is told once"
 
 
 def one_node(folder, op, type="float32", **arguments):

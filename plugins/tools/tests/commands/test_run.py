@@ -233,3 +233,12 @@ def test_a_delegate_that_is_not_there_or_refuses_its_options_is_named(oplet, exa
     ran = oplet("run", examples / "digits" / "digits_float32.tflite", "--delegate", delegate)
     assert ran.code == 1
     assert message in ran.err
+
+
+def test_an_input_without_its_option_is_told_where_inputs_go(oplet):
+    assert (
+        "unexpected extra argument(s) (picture.png): inputs are given by --input." in oplet("run", "m.tflite", "picture.png").err
+    )
+    ran = oplet("doctor", "m.tflite", "more")
+    assert "unexpected extra argument(s) (more)." in ran.err
+    assert ran.code == 2

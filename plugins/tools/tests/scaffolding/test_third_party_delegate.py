@@ -78,7 +78,7 @@ def test_a_published_delegate_is_found_by_name_and_used(tmp_path: Path) -> None:
     user.install(*needed("tools", "builtin_ops"))
     run = ["run", "model.tflite", "--input", "x.json", "--output", "y.json"]
     refused = user.run("oplet", *run, "--delegate", "Fast.NPU", cwd=place, expect=1)
-    assert "no installed package brings a delegate of that name (known: none)" in refused
+    assert "no installed package brings a delegate of that name; give the name of one after installing its package" in refused
     user.run("oplet", *run, cwd=place)
     wanted = json.loads((place / "y.json").read_text())
 

@@ -65,7 +65,7 @@ class UsageReport:
 
     def _told(self) -> str:
         if not self.answered:
-            return "the program imported no interpreter that oplet answers"
+            return "the program imported no interpreter that oplet answers; tensorflow.lite where TensorFlow is missing takes --tensorflow"
         if not self.models:
             alone = not any(name.endswith(".compiled_model") for name in self.answered)
             return f"answered {', '.join(self.answered)}" + ("; this process made no interpreter" if alone else "")

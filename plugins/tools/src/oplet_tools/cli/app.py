@@ -65,7 +65,7 @@ COMMANDS: dict[Callable[..., None], str] = {
     inspect: "Show what is in a model file, and who would run it.",
     versions: "Show versions of ops, and which runtimes have them.",
     rewrite: "Write a model anew, with the lowest versions.",
-    doctor: "Show what a model needs, and how to mend what lacks.",
+    doctor: "Show what a model needs, and what to install for it.",
     plugins: "List the installed plugins and what each one brings.",
     new_op: "Write a package that brings an op.",
     new_delegate: "Write a package that brings a delegate.",

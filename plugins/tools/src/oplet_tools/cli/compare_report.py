@@ -59,7 +59,7 @@ def _headline(result: Comparison) -> str:
             "with itself."
         )
     if result.trivial:
-        return f"{chosen}Nothing was delegated, and the built-in kernels run every node: the model was compared with itself."
+        return f"{chosen}Nothing was delegated: the model was compared with itself; give --delegate NAME or --with litert."
     beside = f", compared with {result.reference}" if result.reference else ""
     if result.delegated:
         claimed = sum(len(nodes) for _, nodes in result.partitions)

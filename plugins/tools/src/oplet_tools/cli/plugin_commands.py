@@ -24,10 +24,15 @@ _logger = logger_of("oplet.commands")
 
 
 class Command(TyperCommand):
-    """A command whose numeric options must be finite: "nan" and "1e999" are refused."""
+    """A command whose numeric options must be finite ("nan" and "1e999" are refused), and that tells where files of inputs go."""
+
+    allow_extra_args = True  # refused below
 
     def parse_args(self, context: Any, args: list[str]) -> list[str]:
         rest: list[str] = super().parse_args(context, args)
+        if rest and not context.resilient_parsing:
+            way = ": inputs are given by --input" * any("--input" in parameter.opts for parameter in self.params)
+            context.fail(f"Got unexpected extra argument(s) ({' '.join(rest)}){way}.")
         for parameter in self.params:
             value = context.params.get(parameter.name)
             if isinstance(value, float) and not math.isfinite(value):

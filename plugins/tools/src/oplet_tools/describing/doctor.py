@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from oplet import Composite, Model, PluginManager, Registration
 from oplet.errors import OpletError
@@ -38,10 +38,6 @@ class Diagnosis(NamedTuple):
     def is_served(self) -> bool:
         """Whether every node of the operator has a kernel or a delegate."""
         return bool(self.provider) and not self.refused
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name, for JSON."""
-        return self._asdict()
 
 
 class Examination(NamedTuple):

@@ -35,7 +35,7 @@ def doctor(
     bundle = open_bundle(model, plugins)
     examined = {"": examine(model, plugins)} if bundle is None else {n: examine(m, plugins) for n, m in bundle.models.items()}
     if json:
-        listed = {name: [entry.as_dict() for entry in found] for name, (found, _) in examined.items()}
+        listed = {name: [entry._asdict() for entry in found] for name, (found, _) in examined.items()}
         print_json(listed[""] if bundle is None else listed)
     else:
         printer = Printer(wide)
@@ -51,19 +51,9 @@ def _print(printer: Printer, title: str, found: list[Diagnosis], error: str) -> 
     """Print the operators of one model, and what is missing."""
     missing = [entry for entry in found if not entry.provider]
     refused = [entry for entry in found if entry.provider and entry.refused]
-    rows = [
-        (
-            e.op + (" (custom)" if e.custom else " (composite)" if e.composite else ""),
-            e.version,
-            e.nodes,
-            e.provided,
-            e.provider or "nobody",
-            e.first_runtime,
-            e.fix,
-        )
-        for e in found
-    ]
-    printer.table(title, ["op", "version#", "nodes#?", "provided??", "provider~", "first runtime??", "quick fix~"], rows)
+    kinds = [e.op + (" (custom)" if e.custom else " (composite)" if e.composite else "") for e in found]
+    rows = [(op, e.version, e.nodes, e.provided, e.provider or "nobody", e.first_runtime) for op, e in zip(kinds, found)]
+    printer.table(title, ["op", "version#", "nodes#?", "provided??", "provider~", "first runtime??"], rows)
     printer.line()
     if missing:
         printer.line(f"{len(missing)} of {len(found)} operators are missing: {', '.join(e.op for e in missing)}.", "bold")
@@ -71,3 +61,9 @@ def _print(printer: Printer, title: str, found: list[Diagnosis], error: str) -> 
         printer.line(f"The kernels of {', '.join(e.op for e in refused)} refuse a node of the model.", "bold")
     if not (missing or refused or error):
         printer.line(f"All {len(found)} operators are served.", "bold")
+    fixes: dict[str, list[Diagnosis]] = {}
+    for entry in found:
+        if entry.fix:  # operators of one package have the same
+            fixes.setdefault(entry.fix.replace(entry.op, ""), []).append(entry)
+    for first, *more in fixes.values():
+        printer.line(f"{', '.join(e.op for e in (first, *more))}: {first.fix}")
