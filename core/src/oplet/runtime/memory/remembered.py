@@ -17,6 +17,7 @@ import sys
 import time
 from _thread import RLock
 from collections.abc import Collection, Hashable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,16 +94,20 @@ def settings_of(manager: PluginManager, prefer: Preference) -> str | None:
         manager: the plugins.
         prefer: the plugins that the interpreter prefers where several serve an op.
     """
-    recipe = manager.recipe()
-    if recipe is None:
+    if manager.recipe() is None:
         return None
-    plugins = [(i.name, i.distribution, i.version, i.module, i.state == "blocked") for i in manager.outline()]
+    plugins = tuple((i.name, i.distribution, i.version, i.module, i.state == "blocked") for i in manager.outline())
     # PYTHONPATH may put another package before an installed one of its name and version, one that is not a kernel's too.
-    variables = sorted(item for item in os.environ.items() if item[0].startswith("OPLET_") or item[0] == "PYTHONPATH")
-    python = sys.version, sys.implementation.cache_tag, sys.prefix, sys.byteorder, sys.flags.optimize
+    names = sorted(name for name in os.environ if name.startswith("OPLET_"))
+    variables = tuple((name, os.environ.get(name)) for name in (*names, "PYTHONPATH"))
     # Also where archives date all files alike, no other version reads what this one has written.
-    version = sys.modules[__name__.partition(".")[0]].__version__
-    return repr((python, np.__version__, version, __file__, plugins, recipe, prefer, variables))
+    return _text(manager, sys.modules[__name__.partition(".")[0]].__version__, plugins, prefer, variables)
+
+
+@lru_cache(maxsize=8)
+def _text(manager: PluginManager, *facts: Hashable) -> str:
+    python = sys.version, sys.implementation.cache_tag, sys.prefix, sys.byteorder, sys.flags.optimize
+    return repr((python, np.__version__, __file__, manager.recipe(), facts))
 
 
 def stores_plans() -> bool:
