@@ -545,6 +545,17 @@ def test_the_next_one_has_the_arena_and_the_answers_of_the_dropped_one() -> None
         assert not restored.get_tensor(OUT).any()
 
 
+def test_an_interpreter_to_which_another_one_leaves_no_plan_reads_it_from_disk() -> None:
+    content = model()
+    kept(content)
+    opened(content)
+    [one, other] = [Interpreter(model_content=content) for _ in range(2)]
+    for interpreter in (one, other):
+        interpreter.allocate_tensors()
+        assert is_restored(interpreter)
+    np.testing.assert_array_equal(answer(one), answer(other))
+
+
 def test_a_closed_one_runs_no_more() -> None:
     _, restored = both(model())
     restored.close()

@@ -134,7 +134,7 @@ class LoadedModel:
             if left is not None:
                 subgraph.take_over(left.subgraph)
                 session.take_over(left.memory, left.resources)
-            elif stored is None or not stored.adopt(subgraph):
+            elif not self.has_plan or stored is None or not stored.adopt(subgraph):
                 return False
             if subgraph.stored is not None:
                 self.stored_plans = None

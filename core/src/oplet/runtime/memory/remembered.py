@@ -145,7 +145,8 @@ def leave_plan(key: Hashable, model: Model, subgraph: Subgraph, memory: MemoryAc
 
 def is_left(key: Hashable, model: Model) -> bool:
     """Return whether a plan (arrays, thunks) was left under a model and settings; another interpreter may take it at any time."""
-    return (model.shared_values, key) in _plans
+    found = _plans.get((model.shared_values, key))
+    return found is not None and time.monotonic() - found.since <= _SECONDS
 
 
 def take_plan(key: Hashable, model: Model, subgraph: Subgraph) -> LeftPlan | None:

@@ -84,7 +84,9 @@ class StoredPlans:
         self._name = self._found = None
 
     def adopt(self, subgraph: Subgraph) -> bool:
-        """Let the first subgraph, neither prepared nor resized, run by the plan that was found; return whether it does."""
+        """Let the first subgraph, neither prepared nor resized, run by the plan that is on disk; return whether it does."""
+        if self._found is None:
+            self.find()
         plan, self._found = self._found, None
         if plan is None or not plan.adopt(subgraph):
             return False
