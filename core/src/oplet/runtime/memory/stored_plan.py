@@ -188,7 +188,7 @@ class StoredPlan:
         self._file = file
         self._model = model
         self._before: list[tuple[Tensor, Any, Any, Any]] = []
-        self._compute: Callable[[], None] = int
+        self._compute: Callable[[], None]
         self.nbytes: int = file.memory.nbytes
 
     def attach(self, compute: Callable[[], None]) -> None:
