@@ -327,21 +327,6 @@ class Subgraph:
         self.absorption.end()
         self.restore_order()
 
-    def take_over(self, other: Subgraph) -> None:
-        """Have the nodes and tensors of the same subgraph of a dropped interpreter, prepared and bound, in place of those of the file."""
-        self.nodes[:], self.tensors[:] = other.nodes, other.tensors
-        self.reorder(other.execution_plan)
-        self.segments, self.absorption, self.stored = other.segments, other.absorption, other.stored
-        self.last_use, self.read_again, self.folded = other.last_use, other.read_again, other.folded
-
-    def clear_read(self) -> None:
-        """Set what the caller may read before the first invoke to 0, as in new memory."""
-        end = len(self.execution_plan)
-        for segment in self.segments:
-            for tensor, life in segment.requests:
-                if life.last == end:
-                    tensor.data.fill(0)
-
     def reorder(self, plan: list[int]) -> None:
         """Run the nodes in the order of `plan`, with fused nodes moved to those that compute them, until `restore_order`."""
         self._orders = self.execution_plan, plan

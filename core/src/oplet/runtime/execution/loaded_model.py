@@ -132,7 +132,7 @@ class LoadedModel:
         try:
             left = take_plan(self._plan_key, session.model, subgraph)
             if left is not None:
-                subgraph.take_over(left.subgraph)
+                left.move_to(subgraph)
                 session.take_over(left.memory, left.resources)
             elif not self.has_plan or stored is None or not stored.adopt(subgraph):
                 return False
@@ -140,7 +140,10 @@ class LoadedModel:
                 self.stored_plans = None
                 self._put_off()
                 subgraph.stored.attach(weakly(self.executors[0].rebind, constants=True))
-            subgraph.clear_read()
+            [segment] = subgraph.segments
+            for tensor, life in segment.requests:
+                if life.last == segment.end:  # the caller may read it before the first invoke
+                    tensor.data.fill(0)
         finally:
             session.leave()
         subgraph.generation += 1

@@ -70,6 +70,14 @@ class LeftPlan(Row):
     nbytes: int
     since: float
 
+    def move_to(self, subgraph: Subgraph) -> None:
+        """Put the plan's nodes and tensors, prepared and bound, in place of those of a subgraph that was loaded from the same model."""
+        mine = self.subgraph
+        subgraph.nodes[:], subgraph.tensors[:] = mine.nodes, mine.tensors
+        subgraph.reorder(mine.execution_plan)
+        subgraph.segments, subgraph.absorption, subgraph.stored = mine.segments, mine.absorption, mine.stored
+        subgraph.last_use, subgraph.read_again, subgraph.folded = mine.last_use, mine.read_again, mine.folded
+
     def discard(self) -> None:
         """Free the plan's memory at once, without waiting for Python's collector of reference cycles; no interpreter takes it."""
         subgraph = self.subgraph
@@ -98,8 +106,7 @@ def settings_of(manager: PluginManager, prefer: Preference) -> str | None:
         return None
     plugins = tuple((i.name, i.distribution, i.version, i.module, i.state == "blocked") for i in manager.outline())
     # PYTHONPATH may put another package before an installed one of its name and version, one that is not a kernel's too.
-    names = sorted(name for name in os.environ if name.startswith("OPLET_"))
-    variables = tuple((name, os.environ.get(name)) for name in (*names, "PYTHONPATH"))
+    variables = tuple(sorted(item for item in os.environ.items() if item[0].startswith("OPLET_") or item[0] == "PYTHONPATH"))
     # Also where archives date all files alike, no other version reads what this one has written.
     return _text(manager, sys.modules[__name__.partition(".")[0]].__version__, plugins, prefer, variables)
 
