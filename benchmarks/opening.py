@@ -6,7 +6,7 @@
 Prints the import time beyond numpy's, and for a model with N megabytes of constants the seconds to construct its interpreter and the
 increase in resident memory. With models: the milliseconds of `Interpreter(model_content=...)` and `allocate_tensors()` together, each time
 from bytes of their own, in turns with LiteRT: "first" prepares everything anew, as the first time in a process does once kernels are
-loaded, "again" is after the interpreter before was closed.
+loaded, "again" is after the interpreter before was dropped.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def make_model(path: Path, megabytes: int) -> None:
 
 
 def open_in_turns(content: bytes, rounds: int) -> tuple[list[float], list[float], list[float]]:
-    """The seconds to open and allocate a model: all anew, after closing, and in LiteRT; a number for each round."""
+    """The seconds to open and allocate a model: all anew, after one was dropped, and in LiteRT; a number for each round."""
     from ai_edge_litert.interpreter import Interpreter as LiteRT
 
     from oplet import Interpreter
@@ -95,7 +95,7 @@ def open_in_turns(content: bytes, rounds: int) -> tuple[list[float], list[float]
         forget_plans()
         for times in (first, again):
             seconds, interpreter = opened(Interpreter)
-            interpreter.close()
+            del interpreter
             times.append(seconds)
         theirs.append(opened(LiteRT, num_threads=1)[0])
     return first, again, theirs

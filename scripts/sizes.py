@@ -15,7 +15,7 @@ __all__ = ["BUDGET", "lines", "table"]
 
 #: The most lines of Python, comments and empty ones among them, that each package may have.
 BUDGET = {
-    "core": 25_940,
+    "core": 25_690,
     "plugins/atan_op": 100,
     "plugins/beam_handler": 500,
     "plugins/build": 4_920,

@@ -15,8 +15,8 @@ from tests.lifecycle import stored_answers
 from tests.machine_code import need_stored_plans
 from tests.recorded_cases import GROUPS, chosen, here
 
-from oplet.runtime.execution.loaded_model import STORE_VARIABLE
 from oplet.runtime.memory import remembered
+from oplet.runtime.memory.remembered import STORE_VARIABLE
 
 need_stored_plans()
 

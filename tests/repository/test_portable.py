@@ -23,7 +23,6 @@ FILES = [
 GUARDS = ("hasattr(", "getattr(", "sys.platform", "os.name", "AttributeError", "ImportError", "ModuleNotFoundError")
 #: What is reached on Linux alone, and why.
 LINUX_ALONE = {
-    "core/src/oplet/runtime/memory/arrays.py": "`_advise` finds no function where there is no such advice",
     "plugins/native_ops/src/oplet_native_ops/shim/opening.py": "what opens a library asks for `shim` first, which refuses elsewhere",
     "plugins/compiled_ops/src/oplet_compiled_ops/threads/team.py": "a worker moves where the C library tells processors, and is asked",
     "plugins/serve/src/oplet_serve/doors/spare_memory.py": "asked for where /proc is",

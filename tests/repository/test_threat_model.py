@@ -164,7 +164,6 @@ def test_few_modules_open_libraries() -> None:
     found = {name: opened for name, opened in calls.items() if opened}
     # BLAS is found among the libraries that the process has already; the others call the C library.
     assert found.pop("oplet/runtime/blas.py") == {"ctypes.CDLL(path)"}
-    assert found.pop("oplet/runtime/memory/arrays.py") == {"ctypes.CDLL(None)"}
     assert found.pop("oplet/runtime/workers.py") == {"ctypes.PyDLL(None)"}
     assert found.pop("oplet_serve/doors/spare_memory.py") == {"ctypes.CDLL(None)"}
     assert found.pop("oplet_compiled_ops/library/opening.py") == {

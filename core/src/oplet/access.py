@@ -209,9 +209,7 @@ def unshare_plan(interpreter: Interpreter) -> None:
     Args:
         interpreter: the interpreter.
     """
-    loaded = interpreter._runtime.loaded
-    loaded.shares_plans = False
-    loaded.rebind()
+    interpreter._runtime.loaded.part()
 
 
 def prepare_claimed(outside: Context, inside: Context, node: Node) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oplet import Interpreter
-from oplet.runtime.execution.loaded_model import STORE_VARIABLE
+from oplet.runtime.memory.remembered import STORE_VARIABLE
 
 __all__ = ["compiled", "is_compiled"]
 

@@ -122,7 +122,7 @@ class Node:
 
     def resolve_late(self, resolve: Callable[[], None]) -> None:
         """Defer the look-up of the registration to its first use: `resolve` then sets those of all nodes. For the runtime."""
-        self._resolve = resolve
+        self._resolve, self.registration = resolve, None
         del self.registration
 
     if not TYPE_CHECKING:  # for type checkers every name would be an attribute
@@ -275,20 +275,6 @@ class Node:
     @kernel_cache.setter
     def kernel_cache(self, values: KernelCache) -> None:
         self._cache, self._persistent = values
-
-    def take_over(self, other: Node) -> None:
-        """Move what kernels have prepared for the same node in another interpreter (temporaries, cached values) to this one. For the
-        runtime.
-        """
-        self.registration = other.registration
-        self.temporaries = other.temporaries
-        self.in_place = other.in_place
-        self.prepared = other.prepared
-        self.charged = other.charged
-        self._cache = other._cache
-        self.providers = other.providers
-        if self.providers is not None:
-            self.providers.move_to(self)
 
     def release(self) -> None:
         """Free everything that was made to run the node, when the interpreter closes."""

@@ -320,15 +320,6 @@ class Tensor:
         if self._computed is not None and self._computed.let_go():
             self._array = None
 
-    def take_over(self, other: Tensor) -> None:
-        """Take over shape, type, allocation and array of the same tensor in another interpreter. For the runtime, not for kernels."""
-        self.shape = other.shape
-        self.type = other.type
-        self.dtype = other.dtype
-        self.allocation = other.allocation
-        if other._array is not None:
-            self._array = other._array
-
     def set_loader(self, load: Callable[[], Array] | None, computed: Computed | None = None) -> None:
         """Set the function that decodes the values, or None; they may be released if `computed` stands for them. For the runtime."""
         self._load, self._computed = load, computed

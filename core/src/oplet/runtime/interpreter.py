@@ -15,12 +15,14 @@ import numpy as np
 from oplet.collector import collecting_rarely
 from oplet.errors import StateError, TensorError, text_of
 from oplet.ops.ensure import index_of
+from oplet.plugins.selection import Preference
 from oplet.runtime.descriptions import Descriptions, only_signature
-from oplet.runtime.execution.loaded_model import LoadedModel, stored_plans_of, verify_once
+from oplet.runtime.execution.loaded_model import LoadedModel, verify_once
 from oplet.runtime.execution.model_runtime import ModelRuntime
 from oplet.runtime.execution.session import Session, resolver_of
 from oplet.runtime.loading import OpResolverType, check_types, manager_of, open_model
 from oplet.runtime.memory.accounting import USUAL, Limits
+from oplet.runtime.memory.remembered import settings_of, stores_plans
 from oplet.runtime.memory.values import Variables, check_strict, set_buffer_handle
 
 if TYPE_CHECKING:
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from oplet.ops.serving.resolver import OpResolver
     from oplet.plugins.engine_choice import Choice
     from oplet.plugins.manager import PluginManager
-    from oplet.plugins.selection import Preference
     from oplet.runtime.delegation.applied import AppliedDelegates
     from oplet.runtime.describe.profiler import Profiler
     from oplet.runtime.signature_runner import SignatureRunner
@@ -113,25 +114,24 @@ class Interpreter(Variables, Descriptions):
         check_types(experimental_op_resolver_type, num_threads)
         model = open_model(model_path, model_content, use_mmap)
         default_delegates = experimental_op_resolver_type.name in ("AUTO", "BUILTIN")
-        shares_plans = op_resolver is None and not checks
+        manager = manager_of(plugins)
+        settings = None
+        if op_resolver is None and not checks and not experimental_delegates:
+            settings = settings_of(manager, Preference.read(prefer))
         changes = (
-            experimental_delegates
-            or profiler
+            profiler
             or limits
             or checkpoint_folder is not None
             or experimental_preserve_all_tensors
             or not default_delegates
             or release_dynamic_tensors
         )
-        is_usual = shares_plans and not changes and num_threads in (None, 1) and not isinstance(plugins, Sequence)
-        stored_plans = stored_plans_of(model, manager_of(plugins), prefer) if is_usual else None
-        is_restored = stored_plans is not None and stored_plans.has_found
+        stores = not changes and num_threads in (None, 1) and not isinstance(plugins, Sequence) and stores_plans()
         bounds = limits or USUAL
         bounds.check_nodes(model)
-        is_new = verify_once(model, is_known=is_restored)
-        manager = manager_of(plugins)
         choice: Choice | None = None
         delegates = experimental_delegates or ()
+        is_new = isinstance(delegates, str) and verify_once(model, is_known=False)
         if isinstance(delegates, str):
             from oplet.plugins.engine_choice import installed_chooser
 
@@ -164,7 +164,10 @@ class Interpreter(Variables, Descriptions):
         session.checks = checks
         session.checkpoint_folder = None if checkpoint_folder is None else os.fsdecode(checkpoint_folder)
         session.force_delegate_profiling = experimental_force_delegate_node_profiling
-        if not is_restored:
+        loaded = LoadedModel(session, manager, settings=settings, stores=stores)
+        if not isinstance(experimental_delegates, str):
+            is_new = verify_once(model, is_known=loaded.has_plan)
+        if not loaded.has_plan:
             session.resolver  # noqa: B018  # plugins that fail say so when an interpreter is made
 
         def applied() -> AppliedDelegates:
@@ -173,7 +176,6 @@ class Interpreter(Variables, Descriptions):
             fuse = not (experimental_disable_delegate_node_fusion or experimental_preserve_all_tensors)
             return AppliedDelegates(manager, prefer, cluster=not experimental_disable_delegate_clustering, fuse=fuse)
 
-        loaded = LoadedModel(session, manager.advice, stored_plans=stored_plans, shares_plans=shares_plans)
         runtime = ModelRuntime(loaded, applied)
         self._runtime: ModelRuntime = runtime
         super().__init__(
@@ -225,8 +227,7 @@ class Interpreter(Variables, Descriptions):
     def close(self) -> None:
         """Free the kernels' state and the tensors' memory, and end the threads; the interpreter cannot run afterwards.
 
-        What kernels have made of a small model's weights may stay for a minute, for the next interpreter of the same model.
-        Garbage collection closes an interpreter too.
+        One that is dropped without is freed too, or leaves what it has prepared to the next interpreter of the same model, for a minute.
 
         Raises:
             StateError: another thread is using the interpreter (a RuntimeError).
@@ -379,6 +380,7 @@ class Interpreter(Variables, Descriptions):
         tensor = self._runtime.tensor(tensor_index, subgraph_index)
         executor = self._runtime.executors[subgraph_index]
         is_first = tensor.delegate is None
+        self._runtime.loaded.part()
         set_buffer_handle(executor.context, tensor, handle, delegate)
         if is_first:
             executor.guard_readers(tensor)

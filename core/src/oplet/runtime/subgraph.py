@@ -6,7 +6,7 @@ at the plan's end. It has an arena of its own, and a thunk (`oplet.ops.node.Thun
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
@@ -170,8 +170,12 @@ class Stored(Protocol):
     def undo(self, subgraph: Subgraph) -> None:
         """Remove the plan's shapes, types and memory from the subgraph's tensors, which is no longer prepared then."""
 
-    def leave(self) -> bool:
-        """Leave the plan's memory and thunks to the model's next interpreter in this process; return False if impossible."""
+    @property
+    def nbytes(self) -> int:
+        """The bytes that its thunks use besides the arena."""
+
+    def attach(self, compute: Callable[[], None]) -> None:
+        """Set what prepares the subgraph's own nodes, in the same memory, when a computed constant is read."""
 
 
 class InlinedPiece(Row):
@@ -252,7 +256,6 @@ class Subgraph:
         folded: by index of a folded node, its outputs' arrays, and the input arrays that it read.
         delegated: what delegates have changed, and inlining for them.
         absorption: the nodes that absorb others (compute them too).
-        origin: the subgraph of another interpreter to whose nodes the thunks are bound (`memory.remembered`); None for this one.
         stored: the plan from disk that it runs (`runtime.memory.stored_plan`), in place of its nodes' thunks; None if there is none.
     """
 
@@ -285,7 +288,6 @@ class Subgraph:
         self.folded: dict[int, Derived] = {}
         self.delegated = Delegated()
         self.absorption = Absorption()
-        self.origin: Subgraph | None = None
         self.stored: Stored | None = None
         self._orders: tuple[list[int], list[int]] | None = None  # the plan before nodes were moved, and after
 

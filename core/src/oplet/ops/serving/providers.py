@@ -109,10 +109,6 @@ class Providers:
         self._take(self._at + 1, following)
         return True
 
-    def move_to(self, node: Node) -> None:
-        """Attach these kernels to the same node of another interpreter, which takes over this node's state."""
-        self._node = node
-
     def initialized(self) -> list[tuple[Kernel, Any]]:
         """Return the kernels whose `init` was called, with its results."""
         self._keep()

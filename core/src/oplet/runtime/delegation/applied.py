@@ -42,11 +42,6 @@ class AppliedDelegates:
         self._delegations: Delegations | None = None
         self._serving = ServingDelegates(manager, prefer)
 
-    @property
-    def are_used(self) -> bool:
-        """Whether a delegate was ever applied."""
-        return self._delegations is not None
-
     def apply(self, executors: Sequence[Executor], delegate: Delegate, subgraphs: Collection[int] | None = None) -> None:
         """Apply a delegate, which claims nodes, to subgraphs of the model.
 

@@ -19,7 +19,6 @@ from oplet.runtime.execution.binding import run_joined, run_segment
 from oplet.runtime.execution.checks import checked_shape
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.execution.session import Session
-from oplet.runtime.memory.remembered import free_origin
 from oplet.runtime.memory.values import free_handles, with_readable_inputs
 from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import TensorType
@@ -72,7 +71,6 @@ class Executor:
             if stored is not None:
                 stored.undo(subgraph)
             subgraph.segments.clear()
-            free_origin(subgraph)
             while not allocate_first(self.context, self._arena_there):
                 pass  # a node absorbs others no more
             for tensor, value in given:  # an input that keeps its shape keeps its value
@@ -83,8 +81,8 @@ class Executor:
         subgraph.ready = True
 
     def rebind(self, *, constants: bool = False) -> None:
-        """Replace the functions of a plan from disk by the nodes' own, in the same memory; with `constants` also if the subgraph is not
-        ready.
+        """Replace the functions of a plan from disk by the nodes' own, in the same memory and with the values that the caller may read; with
+        `constants` also if the subgraph is not ready.
         """
         subgraph = self.subgraph
         if subgraph.stored is None or not (subgraph.ready or constants):
@@ -93,16 +91,6 @@ class Executor:
             self.allocate()
             self.release()
             return
-        self._prepare_anew()
-
-    def part_from_origin(self) -> None:
-        """Prepare and bind the nodes anew, in the same memory, if their functions are still bound to the nodes of a dropped interpreter."""
-        if self.subgraph.ready and self.subgraph.origin is not None:
-            self._prepare_anew()
-
-    def _prepare_anew(self) -> None:
-        """Prepare and bind the nodes again, in the same memory and with the values that the caller may read."""
-        subgraph = self.subgraph
         read = map(subgraph.tensors.__getitem__, subgraph.read)
         kept = [(tensor, tensor.data.copy()) for tensor in read if tensor.has_data and not tensor.is_constant]
         self._arena_there = subgraph.segments[0].arena
@@ -258,7 +246,6 @@ class Executor:
         subgraph.invalidate()
         self.exchanged.clear()
         subgraph.segments.clear()
-        free_origin(subgraph)
         for node in subgraph.nodes:
             memory.release(node)
         for tensor in subgraph.tensors:

@@ -13,7 +13,7 @@ from oplet.runtime.execution.binding import bind_node
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["attach_folded", "fold", "is_folded", "reads_folded_shapes"]
+__all__ = ["fold", "is_folded", "reads_folded_shapes"]
 
 _COMPUTED, _DYNAMIC = Allocation.COMPUTED, Allocation.DYNAMIC
 #: Those of constants.
@@ -99,14 +99,6 @@ def _attach(context: KernelContext, node: Node, folded: Derived) -> None:
     """Set the values of a folded node's outputs, and how to compute them again when they are read after their release."""
     for position, (tensor, computed) in enumerate(zip(node.outputs, folded.value)):
         tensor.set_computed(computed, partial(_computed_again, context, node, folded, position))
-
-
-def attach_folded(context: KernelContext) -> None:
-    """Set the outputs of all folded nodes (constant folding) in a subgraph that took over their values from another interpreter."""
-    subgraph = context.subgraph
-    for index, folded in subgraph.folded.items():
-        if folded.value is not None:
-            _attach(context, subgraph.nodes[index], folded)
 
 
 def _computed_again(context: KernelContext, node: Node, folded: Derived, position: int) -> Array:

@@ -1,40 +1,31 @@
 """The loaded model of an interpreter: its subgraphs with their executors, and where their plan comes from and goes to.
 
-A plan may come from disk (`memory.stored_plan`) or from an interpreter of the same model that was dropped (`memory.remembered`), in place of
-being prepared here.
+A plan may come from an interpreter of the same model that was dropped (`memory.remembered`), or from disk (`memory.stored_plan`), in place
+of being prepared here.
 """
 
 from __future__ import annotations
 
-import os
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oplet.errors import CancelledError
 from oplet.model.verify.verifier import signature_faults
-from oplet.ops.tensor import Allocation
 from oplet.runtime.blas import KernelNumpySettings
 from oplet.runtime.execution.executor import Executor
 from oplet.runtime.loading import load_subgraph
-from oplet.runtime.memory.accounting import MemoryAccount
-from oplet.runtime.memory.remembered import remember_plan, take_plan
+from oplet.runtime.memory.remembered import is_left, leave_plan, take_plan
 from oplet.runtime.memory.values import weakly
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from oplet.model.model import Model
-    from oplet.ops.serving.registration import Op
     from oplet.plugins.manager import PluginManager
     from oplet.runtime.execution.session import Session
     from oplet.runtime.memory.stored_plan import StoredPlans
     from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["STORE_VARIABLE", "LoadedModel", "stored_plans_of", "verify_once"]
-
-#: The environment variable that switches plans on disk off, with "off".
-STORE_VARIABLE = "OPLET_PLANS"
+__all__ = ["LoadedModel", "verify_once"]
 
 
 class LoadedModel:
@@ -42,15 +33,15 @@ class LoadedModel:
 
     Args:
         session: the state that the subgraphs share.
-        advice: returns advice on an op that no kernel serves, for errors.
-        stored_plans: the access to the plan on disk; None where the interpreter neither takes nor stores one.
-        shares_plans: whether it leaves its bound plan (arrays, thunks) to the next interpreter of the model, and takes one.
+        manager: the plugins, which give advice on an op that no kernel serves.
+        settings: a text of what its plan depends on besides the session's settings and the model; None where it shares none.
+        stores: whether its plan may come from disk, and go there.
 
     Attributes:
         session: the state that the subgraphs share.
-        advice: returns advice on an op that no kernel serves.
+        manager: the plugins.
         stored_plans: the access to the plan on disk, or None.
-        shares_plans: whether bound plans are left and taken.
+        has_plan: whether a plan was found, in memory or on disk, which proves that the model was verified before.
         subgraphs: the subgraphs, by index.
         executors: the executor of each.
     """
@@ -58,20 +49,28 @@ class LoadedModel:
     def __init__(
         self,
         session: Session,
-        advice: Callable[[Op | int], str],
+        manager: PluginManager,
         *,
-        stored_plans: StoredPlans | None = None,
-        shares_plans: bool = False,
+        settings: str | None = None,
+        stores: bool = False,
     ) -> None:
         self.session = session
-        self.advice = advice
-        self.stored_plans = stored_plans
-        self.shares_plans = shares_plans
+        self.manager = manager
+        self.stored_plans: StoredPlans | None = None
+        #: What must be equal for another interpreter of the model to take over this one's arrays and thunks; None where it may not.
+        key = settings, stores, session.num_threads, session.default_delegates, session.kept, session.limits
+        self._plan_key = None if settings is None else key
+        if settings is not None and stores:
+            from oplet.runtime.memory.stored_plan import StoredPlans
+
+            self.stored_plans = StoredPlans(session.model, manager, settings)
+        is_found = self._plan_key is not None and is_left(self._plan_key, session.model)
+        self.has_plan = is_found or (self.stored_plans is not None and self.stored_plans.find())
         self.subgraphs: list[Subgraph] = []
         self.executors: list[Executor] = []
 
     def load(self) -> None:
-        """Load the subgraphs, and find and initialize their nodes' kernels, unless a plan from disk runs the model without them.
+        """Load the subgraphs, and find and initialize their nodes' kernels, unless a plan was found that runs the model without them.
 
         Raises:
             OpletError: a built-in operator has no kernel, or cannot be initialized.
@@ -83,12 +82,16 @@ class LoadedModel:
             self.executors.append(Executor(session, subgraph))
         session.subgraphs = self.subgraphs
         session.runners = list(self.executors)
-        if self.stored_plans is not None and self.stored_plans.has_found:
-            resolve = weakly(self._resolve_late)
-            for node in self.subgraphs[0].nodes:
-                node.resolve_late(resolve)
+        if self.has_plan:
+            self._put_off()
         else:
             self._resolve()
+
+    def _put_off(self) -> None:
+        """Find the kernels when a node is asked for its own."""
+        resolve = weakly(self._resolve_late)
+        for node in self.subgraphs[0].nodes:
+            node.resolve_late(resolve)
 
     def _resolve(self) -> None:
         """Find each node's registration (its kernel), and initialize it."""
@@ -96,7 +99,7 @@ class LoadedModel:
         from oplet.runtime.resolving import resolve_subgraphs
 
         model = self.session.model
-        resolve_subgraphs(self.subgraphs, model.lazy_root, self.session.resolver, self.advice, model.name)
+        resolve_subgraphs(self.subgraphs, model.lazy_root, self.session.resolver, self.manager.advice, model.name)
         for executor in self.executors:
             initialize(executor.context, executor.subgraph.nodes)
 
@@ -113,89 +116,48 @@ class LoadedModel:
         for executor in self.executors:
             executor.rebind()
 
-    def adopt_stored(self) -> bool:
-        """Let the model run by its plan from disk (prepared by another process), if there is one; return whether it does."""
-        if self.stored_plans is None:
-            return False
-        executor = self.executors[0]
-        self.session.enter(executor.subgraph)
-        try:
-            return self.stored_plans.adopt(executor.subgraph, weakly(executor.rebind, constants=True))
-        finally:
-            self.session.leave()
+    def part(self) -> None:
+        """Let the nodes' own kernels run, and neither leave nor take a plan from now on: delegates or the application change this one."""
+        self._plan_key = None
+        self.rebind()
 
-    def adopt_remembered(self) -> bool:
-        """Take over the prepared arrays and functions of a dropped interpreter; False if there are none, or this one is prepared or
-        resized.
+    def adopt_plan(self) -> bool:
+        """Run by the plan that a dropped interpreter has left, or another process has stored, if there is one and this interpreter's
+        subgraph was neither prepared nor resized; return whether it does.
         """
-        if not self._may_share or self.subgraphs[0].generation:
+        subgraph, session, stored = self.subgraphs[0], self.session, self.stored_plans
+        if subgraph.generation or self._plan_key is None or len(self.subgraphs) > 1:
             return False
-        (subgraph,), session = self.subgraphs, self.session
-        plan = take_plan(self._plan_key, session.model, subgraph)
-        if plan is None:
-            return False
-        from oplet.runtime.execution.folding import attach_folded
-
         session.enter(subgraph)
         try:
-            subgraph.generation += 1
-            plan.adopt(subgraph, session.memory)
-            session.resources = plan.resources
-            attach_folded(self.executors[0].context)
+            left = take_plan(self._plan_key, session.model, subgraph)
+            if left is not None:
+                left.move_to(subgraph)
+                session.take_over(left.memory, left.resources)
+            elif not self.has_plan or stored is None or not stored.adopt(subgraph):
+                return False
+            if subgraph.stored is not None:
+                self.stored_plans = None
+                self._put_off()
+                subgraph.stored.attach(weakly(self.executors[0].rebind, constants=True))
+            [segment] = subgraph.segments
+            for tensor, life in segment.requests:
+                if life.last == segment.end:  # the caller may read it before the first invoke
+                    tensor.data.fill(0)
         finally:
             session.leave()
+        subgraph.generation += 1
         subgraph.ready = True
         return True
 
-    def leave_plan(self, *, closed: bool) -> bool:
-        """Leave the bound plan (arrays, thunks) to the next interpreter of the same model, if another may use it.
-
-        Args:
-            closed: whether this interpreter is being closed; otherwise it is being dropped.
-
-        Returns:
-            Whether the plan was left. A closed interpreter then has a new subgraph without memory, to describe its model.
+    def leave_plan(self) -> bool:
+        """Leave the bound plan (arrays, thunks) of this interpreter, which is dropped, to the next one of the same model; False if
+        another must not use it.
         """
         session = self.session
-        if not self._may_share or session.num_threads > 1 or session.is_running:
+        if self._plan_key is None or len(self.subgraphs) != 1 or session.num_threads > 1 or session.is_running:
             return False
-        [subgraph] = self.subgraphs
-        if subgraph.stored is not None:
-            return not closed and subgraph.ready and subgraph.stored.leave()
-        if not remember_plan(self._plan_key, session.model, subgraph, session.memory, session.resources, closed=closed):
-            return False
-        if closed:
-            self._part_from(subgraph)
-        return True
-
-    @property
-    def _may_share(self) -> bool:
-        return self.shares_plans and len(self.subgraphs) == 1
-
-    @property
-    def _plan_key(self) -> tuple[Any, ...]:
-        """The settings that have to be equal for another interpreter of the model to take over this one's arrays and thunks."""
-        session = self.session
-        return session.resolver, session.num_threads, session.default_delegates, session.kept, session.limits
-
-    def _loaded_anew(self) -> Subgraph:
-        """Return the model's only subgraph, loaded once more as the file has it."""
-        model = self.session.model
-        [table] = model.lazy_root.subgraphs or []
-        return load_subgraph(model, 0, table, MemoryAccount(self.session.limits, model))
-
-    def _part_from(self, left: Subgraph) -> None:
-        """Replace the subgraph, which was left to the next interpreter, by a new one without memory."""
-        session, own = self.session, self._loaded_anew()
-        for tensor, its in zip(own.tensors, left.tensors):
-            tensor.take_over(its)
-            if tensor.allocation is not Allocation.CONSTANT:
-                tensor.set_memory(None)
-        for node, its_node in zip(own.nodes, left.nodes):
-            node.registration = its_node.registration
-        session.drop_references()
-        self.subgraphs[:], self.executors[:] = [own], [Executor(session, own)]
-        session.subgraphs, session.runners = self.subgraphs, list(self.executors)
+        return leave_plan(self._plan_key, session.model, self.subgraphs[0], session.memory, session.resources)
 
     def store_plan(self) -> None:
         """Store the plan on disk for other processes, if the model was opened before (which is noted on disk).
@@ -206,22 +168,11 @@ class LoadedModel:
             return
         self.session.enter(self.subgraphs[0])
         try:
-            self.stored_plans.store(self.subgraphs, self.session.resources, lambda: self._loaded_anew().tensors)
+            self.stored_plans.store(self.subgraphs, self.session.resources)
         except CancelledError:
             pass
         finally:
             self.session.leave()
-
-
-def stored_plans_of(model: Model, manager: PluginManager, prefer: Any) -> StoredPlans | None:
-    """Return the access to the model's plan on disk; None where OPLET_PLANS is "off", or the plugins cannot be identified in another
-    process, as in builds.
-    """
-    if os.environ.get(STORE_VARIABLE, "").lower() == "off" or manager.recipe() is None:
-        return None
-    from oplet.runtime.memory.stored_plan import StoredPlans
-
-    return StoredPlans(model, manager, prefer)
 
 
 def verify_once(model: Model, *, is_known: bool) -> bool:

@@ -33,10 +33,6 @@ __all__ = ["Delegates", "HoldsRuntime", "ModelRuntime"]
 class Delegates(Protocol):
     """Protocol: applies delegates to a model's subgraphs, whose executors are passed to each method."""
 
-    @property
-    def are_used(self) -> bool:
-        """Whether a delegate was ever applied."""
-
     def apply(self, executors: Sequence[Executor], delegate: Delegate, subgraphs: Collection[int] | None = None) -> None:
         """Apply a delegate to the subgraphs of these indices; None for all."""
 
@@ -123,7 +119,7 @@ class ModelRuntime:
         if not subgraph.ready:
             self.ensure_open()
             self.model.check_files()
-            if self.loaded.adopt_stored():
+            if self.loaded.adopt_plan():
                 return
             from oplet.runtime.resolving import running_nodes, unresolved, unserved_custom_ops, unserved_op
 
@@ -132,9 +128,7 @@ class ModelRuntime:
                 ops = unserved_custom_ops(self.subgraphs, subgraph_index)
             if ops:
                 nodes = running_nodes(self.subgraphs, subgraph_index)
-                raise unresolved(nodes, self.subgraphs, self.session.resolver, self.loaded.advice, self.model.name)
-            if not self._has_delegates and self.loaded.adopt_remembered():
-                return
+                raise unresolved(nodes, self.subgraphs, self.session.resolver, self.loaded.manager.advice, self.model.name)
             try:
                 self._allocate_runner(subgraph_index)
             except UnservedNodeError as error:
@@ -159,7 +153,7 @@ class ModelRuntime:
         """
         self._ensure_changeable()
         with KernelNumpySettings():
-            self._leave_stored_plan()
+            self.loaded.part()
             self._made_delegates().apply(self.executors, delegate, subgraphs)
 
     def remove_delegates(self) -> None:
@@ -174,22 +168,14 @@ class ModelRuntime:
         if missing := self._made_delegates().missing(ops):
             self._ensure_changeable()
             with KernelNumpySettings():
-                self._leave_stored_plan()
+                self.loaded.part()
                 self._made_delegates().put_first(self.executors, missing)
         return bool(missing)
-
-    def _leave_stored_plan(self) -> None:
-        if not self._has_delegates:
-            self.loaded.rebind()
 
     def _made_delegates(self) -> Delegates:
         if self._delegates is None:
             self._delegates = self._make_delegates()
         return self._delegates
-
-    @property
-    def _has_delegates(self) -> bool:
-        return self._delegates is not None and self._delegates.are_used
 
     def _ensure_changeable(self) -> None:
         self.views.ensure_none()
@@ -219,11 +205,9 @@ class ModelRuntime:
 
         self.ensure_idle()
         find_subgraph(self.subgraphs, subgraph_index)
-        self.loaded.shares_plans = False  # no other interpreter may take over memory of the application
         with KernelNumpySettings():
-            self.loaded.rebind()
+            self.loaded.part()  # no other interpreter may take over memory of the application
             executor = self.executors[subgraph_index]
-            executor.part_from_origin()
             return exchange_memory(executor.context, executor.exchanged, arrays)
 
     def resize(self, tensor_index: int, shape: tuple[int, ...], subgraph_index: int) -> None:
@@ -294,13 +278,6 @@ class ModelRuntime:
         for executor in self.executors:
             executor.release()
 
-    def _leave_plan(self, *, closed: bool) -> bool:
-        """Leave the bound plan (arrays, thunks) to the model's next interpreter, if it may be; this one ends."""
-        if self._closed or self._has_delegates or self.views.any_alive() or not self.loaded.leave_plan(closed=closed):
-            return False
-        self._closed = True
-        return True
-
     def ensure_open(self) -> None:
         """Raise a StateError if the interpreter was closed."""
         if self._closed:
@@ -316,8 +293,6 @@ class ModelRuntime:
         """Free the kernels' state and the tensors' memory, and end the threads; nothing can run afterwards."""
         if self.executors:
             self.session.ensure_unlocked()
-            if self._leave_plan(closed=True):
-                return
         self._closed = True
         try:
             while self.backends:
@@ -338,7 +313,7 @@ class ModelRuntime:
     def __del__(self) -> None:
         try:
             try:
-                if not self._leave_plan(closed=False):
+                if self._closed or self.views.any_alive() or not self.loaded.leave_plan():
                     self.close()
             finally:
                 if self.executors:

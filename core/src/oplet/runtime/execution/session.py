@@ -82,13 +82,17 @@ class RunMeter:
     """
 
     def __init__(self, limits: Limits, model: Model, memory: MemoryAccount) -> None:
-        self.charge, self.keep = memory.charge, memory.keep
+        self.count(memory)
         self.reasons: list[str] = []
         self.has_deadline = limits.max_seconds is not None
         self._seconds = limits.max_seconds
         self._end = float("inf")
         self._model = model
         self._outer: Meter | None = None
+
+    def count(self, memory: MemoryAccount) -> None:
+        """Count what kernels allocate in this account from now on."""
+        self.charge, self.keep = memory.charge, memory.keep
 
     def begin(self) -> None:
         """Begin a run: clear the reasons that ended the run before, start the clock, and become this thread's meter."""
@@ -217,6 +221,11 @@ class Session:
         """End the worker threads, which share kernels' work with the one that invokes, if any were started."""
         if "workers" in vars(self):
             self.workers.close()
+
+    def take_over(self, memory: MemoryAccount, resources: dict[Any, Any]) -> None:
+        """Have the memory account and resources of a dropped interpreter, whose prepared nodes this one's subgraph has now."""
+        self.memory, self.resources = memory, resources
+        self.meter.count(memory)
 
     def lock(self) -> None:
         """Take the interpreter's lock for this thread, without waiting; reentrant. Every `lock` needs its `unlock`.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from oplet.errors import LimitError
 from oplet.ops.strings import held_nbytes
@@ -205,16 +205,6 @@ class MemoryAccount:
         """The bytes that are counted now, without arenas."""
         self._settle()
         return self._total
-
-    def take_over(self, other: MemoryAccount, owners: Mapping[Any, Tensor | Node]) -> None:
-        """Count the memory that another interpreter of the same model had allocated, as this one takes it over.
-
-        Args:
-            other: the other interpreter's account.
-            owners: maps the other interpreter's tensors and nodes to this one's.
-        """
-        self._own = {owners.get(owner, owner): nbytes for owner, nbytes in other._own.items()}
-        self._total = other.total - other._kept
 
     def charge(self, nbytes: int) -> None:
         """Check bytes that a kernel allocates besides tensors; those of `prepare` and `bind` count until the next prepare.

@@ -4,13 +4,8 @@ one is alive, the memory must not be replaced.
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import math
-import mmap
-import sys
 import weakref
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -24,7 +19,7 @@ from oplet.schema.enums import TensorType
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Views", "aligned_bytes", "give_back_pages", "new_array"]
+__all__ = ["Views", "aligned_bytes", "new_array"]
 
 
 #: Bytes below which an array is not aligned, as aligning it takes longer than it saves.
@@ -66,29 +61,6 @@ def new_array(tensor: Tensor, *, zeroed: bool = True) -> Array:
         return small
     array: Array = np.ndarray(shape, dtype, aligned_bytes(nbytes, zeroed=zeroed))
     return array
-
-
-@functools.cache
-def _advise() -> Callable[..., int] | None:
-    """Return the C library's `madvise`; None where it does not empty pages at once, as only Linux's does."""
-    if not sys.platform.startswith("linux") or not hasattr(mmap, "MADV_DONTNEED"):
-        return None
-    advise: Any = getattr(ctypes.CDLL(None), "madvise", None)
-    if advise is not None:
-        advise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
-    return advise  # type: ignore[no-any-return]
-
-
-def give_back_pages(array: NDArray[np.uint8]) -> int:
-    """Return the pages of a private array, except those at its ends, to the system: they read as 0, and are allocated again when written.
-    Return the number of bytes that were not released.
-    """
-    advise = _advise()
-    first = address_of(array)
-    begin = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
-    length = (first + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - begin
-    given = advise is not None and length > 0 and advise(begin, length, mmap.MADV_DONTNEED) == 0
-    return int(array.nbytes) - (length if given else 0)
 
 
 _ALIVE = """There is at least 1 reference to internal data

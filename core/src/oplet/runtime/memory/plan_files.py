@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from oplet.plugins.manager import PluginManager
-    from oplet.plugins.selection import Preference
 
 __all__ = [
     "MOST_BYTES",
@@ -43,7 +42,6 @@ __all__ = [
     "find_plan",
     "keep_plan",
     "note_opened",
-    "settings_of",
 ]
 
 
@@ -52,25 +50,6 @@ _looked: dict[str, Stamp] = {}
 _since, _SECONDS = 0.0, 1.0
 #: A source file as it was: its path, its size in bytes, and the time of its last change in nanoseconds.
 Stamp = tuple[str, int, int]
-
-
-def settings_of(manager: PluginManager, prefer: Preference) -> str | None:
-    """Describe, as text, the settings, plugins and machine that a stored plan depends on, without importing plugins; None if impossible.
-
-    Args:
-        manager: the plugins.
-        prefer: the plugins that the interpreter prefers where several serve an op.
-    """
-    recipe = manager.recipe()
-    if recipe is None:
-        return None
-    plugins = [(i.name, i.distribution, i.version, i.module, i.state == "blocked") for i in manager.outline()]
-    # PYTHONPATH may put another package before an installed one of its name and version, one that is not a kernel's too.
-    variables = sorted(item for item in os.environ.items() if item[0].startswith("OPLET_") or item[0] == "PYTHONPATH")
-    python = sys.version, sys.implementation.cache_tag, sys.prefix, sys.byteorder, sys.flags.optimize
-    # Also where archives date all files alike, no other version reads what this one has written.
-    version = sys.modules[_package(__name__)].__version__
-    return repr((python, np.__version__, version, __file__, plugins, recipe, prefer, variables))
 
 
 def _package(module: str) -> str:

@@ -7,17 +7,15 @@ Source of what is stored: `runtime.memory.remembered`, which does the same withi
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oplet.ops.ensure import checkpoint
 from oplet.ops.serving.joining import storable
 from oplet.ops.tensor import Allocation, Tensor, numpy_dtype
-from oplet.plugins.selection import Preference
 from oplet.runtime.memory.arena_planner import Lifetime
 from oplet.runtime.memory.arrays import aligned_bytes
 from oplet.runtime.memory.plan_files import (
@@ -30,10 +28,8 @@ from oplet.runtime.memory.plan_files import (
     find_plan,
     keep_plan,
     note_opened,
-    settings_of,
 )
-from oplet.runtime.memory.remembered import MOST_BYTES as MOST_LEFT
-from oplet.runtime.memory.remembered import Left, is_plain, leave, may_leave, take
+from oplet.runtime.memory.remembered import is_plain
 from oplet.runtime.subgraph import Segment, Subgraph
 from oplet.schema.enums import TensorType
 
@@ -59,32 +55,23 @@ class StoredPlans:
     Args:
         model: the model.
         manager: its plugins.
-        prefer: the plugins to use where several serve an op.
+        settings: a text of everything that the plan depends on besides the model (`memory.remembered`).
     """
 
-    def __init__(self, model: Model, manager: PluginManager, prefer: Any) -> None:
+    def __init__(self, model: Model, manager: PluginManager, settings: str) -> None:
         self._model = model
         self._manager = manager
         self._name: PlanName | None = None
         self._found: StoredPlan | None = None
         if len(model.data) <= MOST_BYTES:
-            settings = settings_of(manager, Preference.read(prefer))
-            if settings is not None:
-                self._name = PlanName(settings, np.frombuffer(model.data, np.uint8))
-                self._find(self._name)
+            self._name = PlanName(settings, np.frombuffer(model.data, np.uint8))
 
-    def _find(self, name: PlanName) -> None:
-        self._found = take(self._model, name.settings)
-        if self._found is not None:
-            return
-        found = find_plan(name)
+    def find(self) -> bool:
+        """Look for the model's plan, stored by another process; return whether there is one, which is then kept for `adopt`."""
+        found = None if self._name is None else find_plan(self._name)
         self._model.release_pages()
         if found is not None and are_unchanged(found.facts["sources"], found.facts["packages"]):
-            self._found = StoredPlan(found, self._model, name.settings)
-
-    @property
-    def has_found(self) -> bool:
-        """Whether a plan (the model's prepared state, stored by another process) was found on disk, and is not used yet."""
+            self._found = StoredPlan(found, self._model)
         return self._found is not None
 
     @property
@@ -96,33 +83,23 @@ class StoredPlans:
         """Stop using and storing the model's plan (its prepared state on disk) for this interpreter."""
         self._name = self._found = None
 
-    def adopt(self, subgraph: Subgraph, compute: Callable[[], None]) -> bool:
-        """Let the first subgraph, if neither prepared nor resized, run by the plan that was found; return whether it does.
-
-        Args:
-            subgraph: the subgraph, which no other thread uses now.
-            compute: prepares the subgraph's own nodes in the same memory; called when a computed constant is read.
-        """
+    def adopt(self, subgraph: Subgraph) -> bool:
+        """Let the first subgraph, neither prepared nor resized, run by the plan that is on disk; return whether it does."""
+        if self._found is None:
+            self.find()
         plan, self._found = self._found, None
-        if plan is None or subgraph.index or subgraph.generation or not plan.adopt(subgraph, compute):
+        if plan is None or not plan.adopt(subgraph):
             return False
-        subgraph.generation += 1
-        subgraph.stored, subgraph.ready = plan, True
+        subgraph.stored = plan
         self._name = None
         return True
 
-    def store(
-        self,
-        subgraphs: Sequence[Subgraph],
-        resources: Collection[Any],
-        load: Callable[[], Sequence[Tensor]],
-    ) -> None:
+    def store(self, subgraphs: Sequence[Subgraph], resources: Collection[Any]) -> None:
         """Store the plan of the model's only subgraph, if the model was opened before.
 
         Args:
             subgraphs: the model's subgraphs.
             resources: the keys of `Session.resources`.
-            load: loads the first subgraph's tensors once more from the file.
         """
         subgraph, name = subgraphs[0], self._name
         if name is None or not subgraph.segments:
@@ -138,18 +115,17 @@ class StoredPlans:
         kernels = [node.registration for node in subgraph.nodes]
         packages = files_of({kernel.provenance.module.partition(".")[0] for kernel in kernels if kernel is not None})
         stamps = all_sources(self._manager)
-        facts = _facts(subgraph, load(), name.model) if stamps and all(packages.values()) else None
+        facts = _facts(subgraph, name.model) if stamps and all(packages.values()) else None
         if facts is not None:
             told, memory = facts
             keep_plan(name, {"sources": stamps, "packages": packages, **told}, memory)
 
 
-def _facts(subgraph: Subgraph, as_in_file: Sequence[Tensor], model: NDArray[np.uint8]) -> tuple[dict[str, Any], bytes] | None:
+def _facts(subgraph: Subgraph, model: NDArray[np.uint8]) -> tuple[dict[str, Any], bytes] | None:
     """Return a prepared subgraph as plain data, and the memory that its thunks use; None if the thunks cannot be stored.
 
     Args:
         subgraph: the subgraph.
-        as_in_file: its tensors as they are when it is loaded.
         model: the model's bytes.
     """
     [segment] = subgraph.segments
@@ -182,11 +158,10 @@ def _facts(subgraph: Subgraph, as_in_file: Sequence[Tensor], model: NDArray[np.u
             for node in subgraph.absorption.nodes
         ],
         "last_use": subgraph.last_use,
-        "changed": [
+        "tensors": [
             (tensor.index, tensor.shape, int(tensor.type), _ALLOCATIONS.index(tensor.allocation))
-            for tensor, its in zip(subgraph.tensors, as_in_file)
-            if tensor.allocation is _COMPUTED
-            or (tensor.shape, tensor.type, tensor.allocation) != (its.shape, its.type, its.allocation)
+            for tensor in subgraph.tensors
+            if tensor.allocation is not _CONSTANT
         ],
         "outside": [(tensor.index, offset) for tensor, offset in zip(outside, thunks.offsets)],
         "arena": arena.nbytes,
@@ -204,28 +179,35 @@ class StoredPlan:
     Args:
         file: its file.
         model: the model, whose bytes are those that it was made for.
-        settings: a text of the settings, plugins and machine that it was made for.
+
+    Attributes:
+        nbytes: the bytes that its thunks use besides the arena.
     """
 
-    def __init__(self, file: PlanFile, model: Model, settings: str) -> None:
+    def __init__(self, file: PlanFile, model: Model) -> None:
         self._file = file
         self._model = model
-        self._settings = settings
         self._before: list[tuple[Tensor, Any, Any, Any]] = []
-        #: The arena, and what runs the nodes there, once it was adopted; the next interpreter that adopts it has them as they are.
-        self._made: tuple[NDArray[np.uint8], list[Callable[[], None]]] | None = None
+        self._compute: Callable[[], None]
+        self.nbytes: int = file.memory.nbytes
 
-    def adopt(self, subgraph: Subgraph, compute: Callable[[], None]) -> bool:
-        """Let a subgraph, neither prepared nor resized, run by the plan; return False if that is impossible on this machine.
+    def attach(self, compute: Callable[[], None]) -> None:
+        """Set what prepares the subgraph's own nodes, in the same memory, when a computed constant is read."""
+        self._compute = compute
 
-        Args:
-            subgraph: the subgraph.
-            compute: prepares the subgraph's own nodes in the same memory; called when a computed constant is read.
-        """
+    def adopt(self, subgraph: Subgraph) -> bool:
+        """Let a subgraph, neither prepared nor resized, run by the plan; return False if that is impossible on this machine."""
         facts, memory = self._file
-        if self._made is None and not self._make():
+        arena = aligned_bytes(facts["arena"], zeroed=False)
+        module, _, name = facts["restores"].partition(":")
+        try:
+            steps = getattr(import_module(module), name)(
+                facts["thunks"], memory, arena, np.frombuffer(self._model.data, np.uint8)
+            )
+        except ImportError:
             return False
-        arena, steps = cast("tuple[NDArray[np.uint8], list[Callable[[], None]]]", self._made)
+        if steps is None:
+            return False
         subgraph.reorder(list(facts["execution_plan"]))
         subgraph.last_use = dict(facts["last_use"])
         for index, absorbed, main in facts["absorbing"]:
@@ -234,18 +216,15 @@ class StoredPlan:
             node.main = None if main < 0 else subgraph.nodes[main]
             subgraph.absorption.nodes.append(node)
         tensors = subgraph.tensors
-        for index, shape, type, number in facts["changed"]:
-            self._change(tensors[index], shape, type, _ALLOCATIONS[number], compute)
+        for index, shape, type, number in facts["tensors"]:
+            self._change(tensors[index], shape, type, _ALLOCATIONS[number])
         segment = Segment(len(subgraph.execution_plan), [subgraph.nodes[index] for index in facts["nodes"]], [])
-        end = segment.end
         requests = []
         for index, nbytes, first, last, offset in facts["requests"]:
             tensor = tensors[index] if index >= 0 else _TEMPORARY
             requests.append((tensor, Lifetime(nbytes, first, last)))
             if index >= 0:
                 tensor.set_memory(np.ndarray(tensor.shape, tensor.dtype, arena, offset))
-                if last == end:  # the caller may read it before the first invoke
-                    tensor.data.fill(0)
         for index, offset in facts["outside"]:
             tensor = tensors[index]
             tensor.set_memory(np.ndarray(tensor.shape, tensor.dtype, memory, offset))
@@ -254,36 +233,8 @@ class StoredPlan:
         subgraph.segments = [segment]
         return True
 
-    def _make(self) -> bool:
-        """Allocate the tensors' memory and restore the thunks that use it; return False if these cannot run here."""
-        facts, memory = self._file
-        arena = aligned_bytes(facts["arena"], zeroed=False)
-        data = np.frombuffer(self._model.data, np.uint8)
-        module, _, name = facts["restores"].partition(":")
-        try:
-            steps = getattr(import_module(module), name)(facts["thunks"], memory, arena, data)
-        except ImportError:
-            return False
-        if steps is not None:
-            self._made = arena, steps
-        return steps is not None
-
-    def leave(self) -> bool:
-        """Leave the plan's memory and functions to the model's next interpreter when the present one ends; False if impossible."""
-        if self._made is None or not may_leave(self._model):
-            return False
-        nbytes = self._made[0].nbytes + self._file.memory.nbytes + (0 if self._model.is_mapped else len(self._model.data))
-        if nbytes > MOST_LEFT:
-            return False
-        self._before.clear()
-        leave(self._model, self._settings, Left(self, nbytes, time.monotonic()))
-        return True
-
-    def discard(self) -> None:
-        """Do nothing: the plan has no reference cycles, so that Python frees it at once."""
-
-    def _change(self, tensor: Tensor, shape: Any, type: int, allocation: Allocation, compute: Callable[[], None]) -> None:
-        """Set a tensor's shape, type and allocation as the plan has them; a computed constant calls `compute` when it is read."""
+    def _change(self, tensor: Tensor, shape: Any, type: int, allocation: Allocation) -> None:
+        """Set a tensor's shape, type and allocation as the plan has them; a computed constant is computed when it is read."""
         if (tensor.shape, int(tensor.type), tensor.allocation) != (shape, type, allocation):
             self._before.append((tensor, tensor.shape, tensor.type, tensor.allocation))
             tensor.shape, tensor.allocation = shape, allocation
@@ -293,7 +244,7 @@ class StoredPlan:
 
             def load() -> NDArray[Any]:
                 tensor.set_loader(None)
-                compute()
+                self._compute()
                 return tensor.data
 
             tensor.set_loader(load)
