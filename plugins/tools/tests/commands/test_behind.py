@@ -119,7 +119,10 @@ def test_a_program_without_an_interpreter_and_none_at_all_are_told(oplet, tmp_pa
     (tmp_path / "plain.py").write_text("print('hello')")
     ran = oplet("behind", tmp_path / "plain.py")
     assert (ran.code, ran.out) == (0, "hello\n")
-    assert ran.err == "oplet: the program imported no interpreter that oplet answers; tensorflow.lite where TensorFlow is missing takes --tensorflow\n"
+    assert (
+        ran.err
+        == "oplet: the program imported no interpreter that oplet answers; tensorflow.lite where TensorFlow is missing takes --tensorflow\n"
+    )
     ran = oplet("behind", tmp_path / "none.py")
     assert ran.code == 1
     assert "There is no program" in ran.err
