@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oplet.errors import OpletError
-from oplet.ops.node import KernelCache, Node
 
 if TYPE_CHECKING:
     from oplet.ops.serving.kernel import Kernel
 
 __all__ = ["Chain", "Providers"]
 
-#: What a kernel keeps of a node that it never served.
-_NOTHING: tuple[Any, KernelCache] = None, (None, None)
+#: The most reasons for which a kernel's successors are kept, as a reason may name a tensor.
+_MANY = 64
 
 
 class Chain:
@@ -56,79 +55,31 @@ class Chain:
 
 
 class Providers:
-    """The kernels that may serve one node, in the order of precedence; each is loaded when it is first tried.
+    """The kernels that declined a node so far, for the reasons told, and the next one in the order of precedence, which serves it now.
 
-    The `user_data` and cache of each kernel are kept, as the node may go back and forth between them when its shapes change.
+    All nodes of an op that come to a kernel for the same reasons share one object.
 
     Args:
-        node: the node, served by its first kernel so far.
-        chain: the kernels for its op; the first is the node's present one.
-        started: whether `init` of the first kernel was called.
-
-    Attributes:
+        chain: the kernels for the op.
         declined: the kernels that declined the node in the last prepare, with their reasons, in order.
+        kernel: the kernel that serves it now; None for a custom op that nothing serves.
     """
 
-    __slots__ = ("_at", "_chain", "_first", "_left", "_node", "_started", "declined")
+    __slots__ = ("_chain", "_next", "declined", "kernel")
 
-    def __init__(self, node: Node, chain: Chain, *, started: bool) -> None:
-        self.declined: list[tuple[Kernel, str]] = []
-        self._node = node
+    def __init__(self, chain: Chain, kernel: Kernel | None, declined: tuple[tuple[Kernel, str], ...] = ()) -> None:
+        self.declined = declined
+        self.kernel = kernel
         self._chain = chain
-        self._at = 0
-        self._first = node.registration
-        self._started: dict[int, Kernel | None] = {0: self._first} if started else {}
-        self._left: dict[int, tuple[Any, KernelCache]] = {}  # what kernels keep of the node while another one serves it
+        self._next: dict[str, Providers] = {}
 
-    @property
-    def started(self) -> bool:
-        """Whether `init` was called of the kernel that serves the node now."""
-        return self._at in self._started
-
-    def start(self) -> None:
-        """Record that `init` was called of the kernel that serves the node now."""
-        self._started[self._at] = self._node.registration
-
-    def restart(self) -> None:
-        """Give the node back to the first kernel in the order of precedence, for a new prepare."""
-        self.declined.clear()
-        if self._at:
-            self._take(0, self._first)
-
-    def advance(self, reason: str) -> bool:
-        """Give the node to the next kernel in the order of precedence; return False if there is none.
-
-        Args:
-            reason: why the present kernel declined.
-        """
-        if (present := self._node.registration) is not None:
-            self.declined.append((present, reason))
-        following = self._chain.at(self._at + 1)
-        if following is None:
-            return False
-        self._take(self._at + 1, following)
-        return True
-
-    def move_to(self, node: Node) -> None:
-        """Attach these kernels to the same node of another interpreter, which takes over this node's state."""
-        self._node = node
-
-    def initialized(self) -> list[tuple[Kernel, Any]]:
-        """Return the kernels whose `init` was called, with its results."""
-        self._keep()
-        return [(kernel, self._left.get(at, _NOTHING)[0]) for at, kernel in self._started.items() if kernel is not None]
-
-    def _keep(self) -> None:
-        node, cache = self._node, self._node.kernel_cache
-        if node.user_data is not None or cache != _NOTHING[1]:
-            self._left[self._at] = node.user_data, cache
-        elif self._left:
-            self._left.pop(self._at, None)
-
-    def _take(self, at: int, kernel: Kernel | None) -> None:
-        self._keep()
-        self._at = at
-        node = self._node
-        node.registration, node.prepared = kernel, None
-        if self._left:
-            node.user_data, node.kernel_cache = self._left.get(at, _NOTHING)
+    def after(self, reason: str) -> Providers | None:
+        """Return what serves a node that the present kernel declines for this reason; None if there is no next kernel."""
+        found = self._next.get(reason)
+        if found is None and self.kernel is not None:
+            following = self._chain.at(len(self.declined) + 1)
+            if following is not None:
+                found = Providers(self._chain, following, (*self.declined, (self.kernel, reason)))
+                if len(self._next) < _MANY:
+                    self._next[reason] = found
+        return found

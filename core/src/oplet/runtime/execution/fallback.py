@@ -18,9 +18,9 @@ from oplet.runtime.resolving import find_providers, op_of
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
-    from oplet.ops.serving.providers import Providers
+    from oplet.ops.serving.kernel import ProviderChain
 
-__all__ = ["fall_back", "initialize", "initialize_provider"]
+__all__ = ["fall_back", "initialize", "initialize_provider", "restart"]
 
 
 def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
@@ -31,14 +31,18 @@ def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
     """
     for node in nodes:
         registration = node.registration
-        if registration is None or registration.init is None or _defer_init(context, node):
-            continue
+        if (
+            registration is None
+            or registration.init is None
+            or (registration.limits is not None and registration.limits.refusal(node))
+        ):
+            continue  # a node that is beyond the limits with the file's shapes may be within later
         buffer = node.prepared if node.prepared is not None else node.raw_options or node.custom_options
         try:
             node.user_data = registration.init(context, buffer)
         except failures() as error:
             raise context.node_error(PrepareError, node, error, "failed to initialize") from error
-        context.subgraph.initialized[node] = None
+        context.subgraph.initialized.setdefault(node, {})[_number(node)] = registration
 
 
 def initialize_provider(context: KernelContext, node: Node) -> bool:
@@ -49,24 +53,20 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
         OpConflictError: several packages have equal precedence for the next kernel.
         ResolverError: the next kernel cannot be imported.
     """
-    registration, providers = node.registration, node.providers
-    if registration is not None and (limits := registration.limits) is not None and (reason := limits.refusal(node)):
+    registration = node.registration
+    if registration is None:
+        return True
+    if (limits := registration.limits) is not None and (reason := limits.refusal(node)):
         fall_back(context, node, reason)
         return False
-    if providers is not None and not providers.started:
-        if registration is not None and registration.init is not None:
-            initialize(context, [node])
-        providers.start()
+    if registration.init is not None and _number(node) not in context.subgraph.initialized.get(node, ()):
+        initialize(context, (node,))
     return True
 
 
-def _defer_init(context: KernelContext, node: Node) -> bool:
-    """Return whether the node, with the file's shapes, is beyond its kernel's limits; the kernel's `init` is then put off."""
-    registration = node.registration
-    if registration is None or registration.limits is None or not registration.limits.refusal(node):
-        return False
-    node.providers = _providers(context, node, started=False)
-    return True
+def _number(node: Node) -> int:
+    """Return how many kernels declined the node before the present one."""
+    return 0 if node.providers is None else len(node.providers.declined)
 
 
 def fall_back(context: KernelContext, node: Node, declined: Declined | str) -> None:
@@ -85,12 +85,15 @@ def fall_back(context: KernelContext, node: Node, declined: Declined | str) -> N
     try:
         if node.delegate is not None:
             raise Declined(declined) if isinstance(declined, str) else declined
-        if node.providers is None:
-            node.providers = _providers(context, node, started=node in context.subgraph.initialized)
+        present = node.providers or _first(context, node)
         # The text is that of the error, which is not made for the many nodes that another provider serves.
-        if not node.providers.advance(plain(declined, LONGEST) if isinstance(declined, str) else str(declined)):
-            told = "; ".join(f"{who.provenance} declines it: {why.rstrip('.')}" for who, why in node.providers.declined)
+        reason = plain(declined, LONGEST) if isinstance(declined, str) else str(declined)
+        following = present.after(reason)
+        if following is None:
+            refused = [*present.declined, (present.kernel, reason)]
+            told = "; ".join(f"{who.provenance} declines it: {why.rstrip('.')}" for who, why in refused if who is not None)
             raise Declined(f"nobody serves the node: {told}.")
+        node.hand_to(following)
     except OpletError as error:
         raised = context.node_error(UnservedNodeError, node, error, "failed to prepare")
         if isinstance(raised, UnservedNodeError):
@@ -98,12 +101,19 @@ def fall_back(context: KernelContext, node: Node, declined: Declined | str) -> N
         raise raised from Declined(declined) if isinstance(declined, str) else declined
 
 
-def _providers(context: KernelContext, node: Node, *, started: bool) -> Providers:
+def restart(context: KernelContext, node: Node) -> None:
+    """Give a node back to the first kernel in the order of precedence, for a new prepare."""
+    if node.providers is not None and node.providers.declined:
+        node.hand_to(_first(context, node))
+
+
+def _first(context: KernelContext, node: Node) -> ProviderChain:
+    """Return what all nodes of an op begin with: its first kernel, which nobody declined before."""
     from oplet.ops.serving.providers import Chain, Providers  # imported late: few models need them
 
     key = op_of(node)
-    chain = context.session.chains.get(key)
-    if chain is None:
-        chain = context.session.chains[key] = Chain(partial(find_providers, node, context.session.resolver))
-        chain.at(0)  # an error is that of the whole chain
-    return Providers(node, chain, started=started)
+    first: ProviderChain | None = context.session.chains.get(key)
+    if first is None:
+        chain = Chain(partial(find_providers, node, context.session.resolver))
+        first = context.session.chains[key] = Providers(chain, chain.at(0))
+    return first

@@ -220,12 +220,10 @@ class KernelContext(Context):
         for node in sorted(nodes, key=lambda node: node.index):
             if node not in initialized:
                 continue
-            del initialized[node]
-            called = [(node.registration, node.user_data)] if node.providers is None else node.providers.initialized()
-            for registration, user_data in called:
-                if registration is not None and registration.init is not None and registration.free is not None:
+            for number, registration in initialized.pop(node).items():
+                if registration.free is not None:
                     try:
-                        registration.free(self, user_data)
+                        registration.free(self, node.data_of(number))
                     except failures() as error:
                         failure = failure or self.node_error(PrepareError, node, error, "failed to free")
             node.user_data = None

@@ -16,7 +16,7 @@ from oplet.ops.serving.joining import absorb
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.execution.binding import bind_segment
 from oplet.runtime.execution.checks import check_inputs, check_prepared
-from oplet.runtime.execution.fallback import fall_back, initialize_provider
+from oplet.runtime.execution.fallback import fall_back, initialize_provider, restart
 from oplet.runtime.execution.folding import fold, is_folded, reads_folded_shapes
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.execution.session import Session
@@ -213,7 +213,7 @@ def prepare_node(context: KernelContext, node: Node) -> None:
         PrepareError: the kernel refuses the node, or all kernels for the op decline it.
     """
     if node.providers is not None:
-        node.providers.restart()
+        restart(context, node)
     while not (initialize_provider(context, node) and _try_prepare(context, node)):
         pass  # it was declined, and the next provider is tried
 
