@@ -99,7 +99,7 @@ def override(
     _OVERRIDDEN[prepare] = builtin
     if builtin.prepare is not None:
         _OVERRIDDEN[builtin.prepare] = builtin
-    return builtin.__replace__(prepare=prepare, bind=bind, invoke=None, limits=limits, fuses=fuses or builtin.fuses)
+    return builtin.__replace__(prepare=prepare, bind=bind, invoke=None, expands=None, limits=limits, fuses=fuses or builtin.fuses)
 
 
 def is_compiled(node: Node) -> bool:

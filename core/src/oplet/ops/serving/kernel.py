@@ -62,6 +62,9 @@ class Kernel(Protocol):
     def sparse(self) -> frozenset[int]: ...
 
     @property
+    def expands(self) -> Callable[[Any, Any], Callable[[Any, Any], object] | None] | None: ...
+
+    @property
     def limits(self) -> Any: ...
 
     @property

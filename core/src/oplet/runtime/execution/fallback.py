@@ -7,7 +7,7 @@ exactly one `free` (`KernelContext.free`), whatever fails in between.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,86 @@ from oplet.runtime.resolving import find_providers, op_of
 from oplet.texts import LONGEST, plain
 
 if TYPE_CHECKING:
-    from oplet.ops.serving.kernel import ProviderChain
+    from oplet.ops.serving.kernel import Kernel, ProviderChain
 
-__all__ = ["fall_back", "initialize", "initialize_provider", "restart"]
+__all__ = ["Chain", "Providers", "fall_back", "initialize", "initialize_provider", "restart"]
+
+
+#: The most reasons for which a kernel's successors are kept, as a reason may name a tensor.
+_MANY = 64
+
+
+class Chain:
+    """The kernels for an op in the order of precedence, shared by all of its nodes; each is loaded when a node first needs it.
+
+    Args:
+        ask: returns an iterator of the kernels, which imports each one lazily.
+    """
+
+    __slots__ = ("_ask", "_found", "_rest")
+
+    def __init__(self, ask: Callable[[], Iterator[Kernel]]) -> None:
+        self._ask = ask
+        self._forget()
+
+    def _forget(self) -> None:
+        self._found: list[Kernel] = []
+        self._rest: Iterator[Kernel] | None = None
+
+    def at(self, number: int) -> Kernel | None:
+        """Return the kernel at a position in the order of precedence; None if there are fewer.
+
+        Raises:
+            OpConflictError: several packages have equal precedence for the next kernel.
+            ResolverError: the next kernel cannot be imported.
+        """
+        if self._rest is None:
+            self._rest = self._ask()
+        try:
+            while number >= len(self._found):
+                following = next(self._rest, None)
+                if following is None:
+                    return None
+                self._found.append(following)
+        except OpletError:
+            self._forget()  # so that the next caller gets the error too
+            raise
+        return self._found[number]
+
+
+class Providers:
+    """The kernels that declined a node so far, for the reasons told, and the next one in the order of precedence, which serves it now.
+
+    All nodes of an op that come to a kernel for the same reasons share one object.
+
+    Attributes:
+        declined: the kernels that declined the node in the last prepare, with their reasons, in order.
+        kernel: the kernel that serves it now; None for a custom op that nothing serves.
+
+    Args:
+        chain: the kernels for the op.
+        kernel: see above.
+        declined: see above.
+    """
+
+    __slots__ = ("_chain", "_next", "declined", "kernel")
+
+    def __init__(self, chain: Chain, kernel: Kernel | None, declined: tuple[tuple[Kernel, str], ...] = ()) -> None:
+        self.declined = declined
+        self.kernel = kernel
+        self._chain = chain
+        self._next: dict[str, Providers] = {}
+
+    def after(self, reason: str) -> Providers | None:
+        """Return what serves a node that the present kernel declines for this reason; None if there is no next kernel."""
+        found = self._next.get(reason)
+        if found is None and self.kernel is not None:
+            following = self._chain.at(len(self.declined) + 1)
+            if following is not None:
+                found = Providers(self._chain, following, (*self.declined, (self.kernel, plain(reason, LONGEST))))
+                if len(self._next) < _MANY:
+                    self._next[reason] = found
+        return found
 
 
 def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
@@ -87,10 +164,9 @@ def fall_back(context: KernelContext, node: Node, declined: Declined | str) -> N
             raise Declined(declined) if isinstance(declined, str) else declined
         present = node.providers or _first(context, node)
         # The text is that of the error, which is not made for the many nodes that another provider serves.
-        reason = plain(declined, LONGEST) if isinstance(declined, str) else str(declined)
-        following = present.after(reason)
+        following = present.after(reason := str(declined))
         if following is None:
-            refused = [*present.declined, (present.kernel, reason)]
+            refused = [*present.declined, (present.kernel, plain(reason, LONGEST))]
             told = "; ".join(f"{who.provenance} declines it: {why.rstrip('.')}" for who, why in refused if who is not None)
             raise Declined(f"nobody serves the node: {told}.")
         node.hand_to(following)
@@ -109,8 +185,6 @@ def restart(context: KernelContext, node: Node) -> None:
 
 def _first(context: KernelContext, node: Node) -> ProviderChain:
     """Return what all nodes of an op begin with: its first kernel, which nobody declined before."""
-    from oplet.ops.serving.providers import Chain, Providers  # imported late: few models need them
-
     key = op_of(node)
     first: ProviderChain | None = context.session.chains.get(key)
     if first is None:

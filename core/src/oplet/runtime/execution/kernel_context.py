@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KernelContext"]
 
+_ARENA = Allocation.ARENA
 #: Allocations whose memory other nodes were bound to, so that it must not be replaced while the graph runs.
 _PLANNED = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.CONSTANT, Allocation.COMPUTED)
 #: The most bytes of a constant, computed from shapes, that is compared with those of other interpreters.
@@ -202,9 +203,11 @@ class KernelContext(Context):
 
     def let_go(self, node: Node, position: int) -> None:
         """Release large computed constants that no node after this one needs ("letting go", `memory.values`)."""
+        if self.session.checks or self.session.preserve_all_tensors:
+            return
         for reader in (node, *node.absorbed) if node.absorbed else (node,):
             for tensor in reader.inputs:
-                if tensor is not None and tensor.is_computed and not (self.session.checks or self.session.preserve_all_tensors):
+                if tensor is not None and tensor.allocation is not _ARENA and tensor.is_computed:
                     let_go(self.subgraph, reader, tensor, position, self.readers_of)
 
     def node_error(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:

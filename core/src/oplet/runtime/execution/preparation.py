@@ -17,7 +17,7 @@ from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.execution.binding import bind_segment
 from oplet.runtime.execution.checks import check_inputs, check_prepared
 from oplet.runtime.execution.fallback import fall_back, initialize_provider, restart
-from oplet.runtime.execution.folding import fold, is_folded, reads_folded_shapes
+from oplet.runtime.execution.folding import expand, fold, is_folded, reads_folded_shapes
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.execution.session import Session
 from oplet.runtime.memory.allocation import SegmentAllocation, allocate_own
@@ -214,8 +214,16 @@ def prepare_node(context: KernelContext, node: Node) -> None:
     """
     if node.providers is not None:
         restart(context, node)
-    while not (initialize_provider(context, node) and _try_prepare(context, node)):
-        pass  # it was declined, and the next provider is tried
+    while True:
+        kernel = node.registration
+        if (
+            kernel is not None
+            and (kernel.limits is not None or kernel.init is not None)
+            and not initialize_provider(context, node)
+        ):
+            continue  # it is beyond the limits, and the next provider is tried
+        if _try_prepare(context, node):
+            return
 
 
 def _try_prepare(context: KernelContext, node: Node) -> bool:
@@ -223,7 +231,7 @@ def _try_prepare(context: KernelContext, node: Node) -> bool:
     registration, memory = node.registration, context.session.memory
     if node.absorbed and (registration is None or registration.fuses is None):
         raise PrepareError(f"Another kernel than the one that serves {node!r} would compute the nodes before it with it.")
-    if registration is None or registration.prepare is None:
+    if registration is None or registration.prepare is None or (registration.expands is not None and expand(context, node)):
         return True
     context.preparing = True
     inputs, outputs = node.inputs[:], node.outputs[:]

@@ -7,13 +7,14 @@ Numerics: tflite/kernels/dequantize.h, internal/reference/dequantize.h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Thunk
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.arithmetic.quantization import channel_parameters
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
@@ -47,6 +48,14 @@ def prepare(context: Context, node: Node) -> None:
     if source.type == TensorType.INT16:
         ensure_zero_point_is_zero(source)
         ensure(scales.size == 1, f"{source} has {scales.size} scales; an int16 tensor may have one here.")
+
+
+def expands(source: Tensor, output: Tensor) -> Callable[[Array, Array], None] | None:
+    if source.type is not TensorType.FLOAT16 or source.sparsity is not None or output.type is not TensorType.FLOAT32:
+        return None
+    from oplet_builtin_ops.arithmetic.half import widen_half
+
+    return widen_half
 
 
 def bind(context: Context, node: Node) -> Thunk:
@@ -91,6 +100,7 @@ REGISTRATION = Registration(
     bind=bind,
     pure=True,
     sparse=frozenset({0}),
+    expands=expands,
     types=_TYPES,
     differences="constants that are stored sparse are made dense first, where LiteRT reads what is stored as if it were dense",
 )
