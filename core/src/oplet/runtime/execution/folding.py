@@ -18,6 +18,8 @@ __all__ = ["attach_folded", "expand", "fold", "is_folded", "reads_folded_shapes"
 _COMPUTED, _DYNAMIC = Allocation.COMPUTED, Allocation.DYNAMIC
 #: Those of constants.
 _KNOWN = Allocation.CONSTANT, _COMPUTED
+#: Expanded constants of so few bytes, such as biases, are made faster than another interpreter's are found.
+_FEW = 4096
 
 
 def is_folded(subgraph: Subgraph, node: Node) -> bool:
@@ -56,8 +58,9 @@ def expand(context: KernelContext, node: Node) -> bool:
         own.setflags(write=False)
         return [Computed(own, True)]
 
+    sources = [source.source]
     try:
-        folded = node.derive("expanded", [source.source], make)
+        folded = node.derive("expanded", sources, make) if output.nbytes > _FEW else Derived(sources, make())
     except (CancelledError, LimitError):
         raise
     except failures():

@@ -143,20 +143,20 @@ def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllo
         late: whether this is in `invoke`, where no refused node can be put off any more.
     """
     subgraph, session = context.subgraph, context.session
-    meter = session.meter
+    meter, folded = session.meter, subgraph.folded
     nodes: list[Node] = []
     dynamic: list[Tensor] = []
     absorbed = subgraph.absorption.absorbed
-    position = start
-    for position in range(start, len(subgraph.execution_plan)):
-        node = subgraph.nodes[subgraph.execution_plan[position]]
-        if node in absorbed:
+    position = start - 1
+    for node in [subgraph.nodes[index] for index in subgraph.execution_plan[start:]]:
+        position += 1
+        if absorbed and node in absorbed:
             for tensor in node.outputs:
                 session.memory.release(tensor)
                 tensor.set_memory(None)
                 tensor.allocation = _ARENA
             continue
-        if not node.absorbed and node.index in subgraph.folded and is_folded(subgraph, node):
+        if folded and not node.absorbed and node.index in folded and is_folded(subgraph, node):
             continue
         if meter.reasons or meter.has_deadline:
             meter.check()
@@ -167,10 +167,10 @@ def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllo
             if not prepare_or_defer(context, node):
                 position -= 1
                 break
-        folded = not node.absorbed and fold(context, node)
-        if (subgraph.folded or session.memory.unpacks) and not start:
+        is_known = not node.absorbed and fold(context, node)
+        if not start and (folded or session.memory.unpacks):
             context.let_go(node, position)
-        if folded:
+        if is_known:
             continue
         nodes.append(node)
         allocation.request_node(node, position)
