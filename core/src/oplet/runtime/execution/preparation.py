@@ -266,6 +266,8 @@ def _reset_node(context: KernelContext, node: Node) -> None:
     context.were_dynamic.clear()
     for tensor in node.outputs:  # DYNAMIC and COMPUTED are set by `prepare`, and valid until the next one
         allocation = tensor.allocation
+        if allocation is _ARENA:
+            continue
         if allocation is _DYNAMIC:
             context.were_dynamic.add(tensor)
             # An output of a delegate's kernel stays dynamic, as the replaced node was, until that kernel sets its shape.
