@@ -284,14 +284,18 @@ class Node:
         """
         if self.user_data is not None or self._cache is not None or self._persistent is not None or self._left is not None:
             left = self._left = self._left or {}
-            left[0 if self.providers is None else len(self.providers.declined)] = self.user_data, self.kernel_cache
+            left[len(self.declined)] = self.user_data, self.kernel_cache
             self.user_data, self.kernel_cache = left.pop(len(providers.declined), (None, (None, None)))
         self.providers, self.registration, self.prepared = providers, providers.kernel, None
 
+    @property
+    def declined(self) -> Sequence[tuple[Kernel, str]]:
+        """The kernels that declined it in the last prepare, with their reasons, in the order of precedence."""
+        return () if self.providers is None else self.providers.declined
+
     def data_of(self, number: int) -> Any:
         """Return the result of the `init` of the kernel that comes so many places after the first in the order of precedence."""
-        serves = number == (0 if self.providers is None else len(self.providers.declined))
-        return self.user_data if serves else (self._left or {}).get(number, (None, None))[0]
+        return self.user_data if number == len(self.declined) else (self._left or {}).get(number, (None, None))[0]
 
     def take_over(self, other: Node) -> None:
         """Move what kernels have prepared for the same node in another interpreter (temporaries, cached values) to this one. For the

@@ -38,11 +38,11 @@ class Chain:
 
     def __init__(self, ask: Callable[[], Iterator[Kernel]]) -> None:
         self._ask = ask
-        self._forget()
+        self._begin()
 
-    def _forget(self) -> None:
+    def _begin(self) -> None:
         self._found: list[Kernel] = []
-        self._rest: Iterator[Kernel] | None = None
+        self._rest = self._ask()
 
     def at(self, number: int) -> Kernel | None:
         """Return the kernel at a position in the order of precedence; None if there are fewer.
@@ -51,8 +51,6 @@ class Chain:
             OpConflictError: several packages have equal precedence for the next kernel.
             ResolverError: the next kernel cannot be imported.
         """
-        if self._rest is None:
-            self._rest = self._ask()
         try:
             while number >= len(self._found):
                 following = next(self._rest, None)
@@ -60,7 +58,7 @@ class Chain:
                     return None
                 self._found.append(following)
         except OpletError:
-            self._forget()  # so that the next caller gets the error too
+            self._begin()  # so that the next caller gets the error too
             raise
         return self._found[number]
 
@@ -73,11 +71,6 @@ class Providers:
     Attributes:
         declined: the kernels that declined the node in the last prepare, with their reasons, in order.
         kernel: the kernel that serves it now; None for a custom op that nothing serves.
-
-    Args:
-        chain: the kernels for the op.
-        kernel: see above.
-        declined: see above.
     """
 
     __slots__ = ("_chain", "_next", "declined", "kernel")
@@ -107,19 +100,15 @@ def initialize(context: KernelContext, nodes: Iterable[Node]) -> None:
         PrepareError: a node's `init` fails; the nodes before it are initialized, and have to be freed.
     """
     for node in nodes:
-        registration = node.registration
-        if (
-            registration is None
-            or registration.init is None
-            or (registration.limits is not None and registration.limits.refusal(node))
-        ):
+        kernel = node.registration
+        if kernel is None or kernel.init is None or (kernel.limits is not None and kernel.limits.refusal(node)):
             continue  # a node that is beyond the limits with the file's shapes may be within later
         buffer = node.prepared if node.prepared is not None else node.raw_options or node.custom_options
         try:
-            node.user_data = registration.init(context, buffer)
+            node.user_data = kernel.init(context, buffer)
         except failures() as error:
             raise context.node_error(PrepareError, node, error, "failed to initialize") from error
-        context.subgraph.initialized.setdefault(node, {})[_number(node)] = registration
+        context.subgraph.initialized.setdefault(node, {})[len(node.declined)] = kernel
 
 
 def initialize_provider(context: KernelContext, node: Node) -> bool:
@@ -136,14 +125,9 @@ def initialize_provider(context: KernelContext, node: Node) -> bool:
     if (limits := registration.limits) is not None and (reason := limits.refusal(node)):
         fall_back(context, node, reason)
         return False
-    if registration.init is not None and _number(node) not in context.subgraph.initialized.get(node, ()):
+    if registration.init is not None and len(node.declined) not in context.subgraph.initialized.get(node, ()):
         initialize(context, (node,))
     return True
-
-
-def _number(node: Node) -> int:
-    """Return how many kernels declined the node before the present one."""
-    return 0 if node.providers is None else len(node.providers.declined)
 
 
 def fall_back(context: KernelContext, node: Node, declined: Declined | str) -> None:

@@ -46,8 +46,7 @@ def expand(context: KernelContext, node: Node) -> bool:
     source, output = inputs[0], outputs[0]
     if source is None or source.allocation not in _KNOWN or source.shape != output.shape or output.is_variable:
         return False
-    write = registration.expands(source, output)
-    if write is None:
+    if (write := registration.expands(source, output)) is None:
         return False
     own: Array | None = None
 

@@ -216,14 +216,9 @@ def prepare_node(context: KernelContext, node: Node) -> None:
         restart(context, node)
     while True:
         kernel = node.registration
-        if (
-            kernel is not None
-            and (kernel.limits is not None or kernel.init is not None)
-            and not initialize_provider(context, node)
-        ):
-            continue  # it is beyond the limits, and the next provider is tried
-        if _try_prepare(context, node):
-            return
+        is_open = kernel is None or (kernel.limits is None and kernel.init is None)
+        if (is_open or initialize_provider(context, node)) and _try_prepare(context, node):
+            return  # else it was declined, and the next provider is tried
 
 
 def _try_prepare(context: KernelContext, node: Node) -> bool:

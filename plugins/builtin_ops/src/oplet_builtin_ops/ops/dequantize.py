@@ -51,8 +51,13 @@ def prepare(context: Context, node: Node) -> None:
 
 
 def expands(source: Tensor, output: Tensor) -> Callable[[Array, Array], None] | None:
-    if source.type is not TensorType.FLOAT16 or source.sparsity is not None or output.type is not TensorType.FLOAT32:
-        return None
+    plain = source.sparsity is None and output.type is TensorType.FLOAT32
+    return _widening(source.type) if plain and source.type in SHORT_FLOATS else None
+
+
+def _widening(type: TensorType) -> Callable[[Array, Array], None]:
+    if type is not TensorType.FLOAT16:
+        return lambda source, output: np.copyto(output, source)
     from oplet_builtin_ops.arithmetic.half import widen_half
 
     return widen_half
@@ -60,16 +65,8 @@ def expands(source: Tensor, output: Tensor) -> Callable[[Array, Array], None] | 
 
 def bind(context: Context, node: Node) -> Thunk:
     source, output = weight_data(node, node.inputs[0]), node.outputs[0].data
-    if node.inputs[0].type == TensorType.FLOAT16:
-        from oplet_builtin_ops.arithmetic.half import widen_half
-
-        return partial(widen_half, source, output)
     if node.inputs[0].type in SHORT_FLOATS:
-
-        def widen() -> None:
-            output[...] = source
-
-        return widen
+        return partial(_widening(node.inputs[0].type), source, output)
     if size := block_size(node.inputs[0]):
         factors = given_scales(node.inputs[0])
 
