@@ -225,13 +225,12 @@ def prepare_claimed(outside: Context, inside: Context, node: Node) -> None:
         PrepareError: the node's kernel refuses it, or all kernels for the op decline it.
     """
     from oplet.ops.ensure import Declined
-    from oplet.runtime.execution.fallback import fall_back, initialize_provider
+    from oplet.runtime.execution.fallback import fall_back, initialize_provider, restart
     from oplet.runtime.execution.kernel_context import KernelContext
 
     if not isinstance(outside, KernelContext):
         raise StateError(f"{node} is prepared in the runtime's own context, not in a {type(outside).__name__}.")
-    if node.providers is not None:
-        node.providers.restart()
+    restart(outside, node)
     while True:
         node.temporaries = []
         if not initialize_provider(outside, node):

@@ -53,12 +53,13 @@ class Node:
         delegate: the delegate whose kernel it is; None for a node of the model.
         user_data: the result of the registration's `init`.
         prepared: the kernel's own: what `prepare` passes to `bind`.
-        providers: the kernels that may serve it, in order of precedence, and which declined; None until one declines.
+        providers: the kernels that declined it in the last prepare, and the one that serves it; None until one declines.
         shared: where values made of constants (`cached`) are kept for all interpreters of the model; None where it shares none.
     """
 
     __slots__ = (
         "_cache",
+        "_left",
         "_options",
         "_persistent",
         "_resolve",
@@ -116,6 +117,7 @@ class Node:
         self.providers: ProviderChain | None = None
         self._options = options
         self.shared: NodeValues | None = None
+        self._left: dict[int, tuple[Any, KernelCache]] | None = None  # by number: what kernels keep of it while another serves it
         self._cache: dict[Hashable, Derived] | None = None
         self._persistent: dict[int, Tensor] | None = None
         self.charged: set[Hashable] | None = None  # keys of cached values, since the last prepare; set by the runtime
@@ -276,12 +278,32 @@ class Node:
     def kernel_cache(self, values: KernelCache) -> None:
         self._cache, self._persistent = values
 
+    def hand_to(self, providers: ProviderChain) -> None:
+        """Let another kernel serve the node. What the present one keeps of it stays, as a node may go back and forth between kernels when
+        its shapes change. For the runtime.
+        """
+        if self.user_data is not None or self._cache is not None or self._persistent is not None or self._left is not None:
+            left = self._left = self._left or {}
+            left[len(self.declined)] = self.user_data, self.kernel_cache
+            self.user_data, self.kernel_cache = left.pop(len(providers.declined), (None, (None, None)))
+        self.providers, self.registration, self.prepared = providers, providers.kernel, None
+
+    @property
+    def declined(self) -> Sequence[tuple[Kernel, str]]:
+        """The kernels that declined it in the last prepare, with their reasons, in the order of precedence."""
+        return () if self.providers is None else self.providers.declined
+
+    def data_of(self, number: int) -> Any:
+        """Return the result of the `init` of the kernel that comes so many places after the first in the order of precedence."""
+        return self.user_data if number == len(self.declined) else (self._left or {}).get(number, (None, None))[0]
+
     def release(self) -> None:
         """Free everything that was made to run the node, when the interpreter closes."""
         self.prepared = None
         self.providers = None
         self.temporaries = []
         self.in_place = ()
+        self._left = None
         self._cache = None
         self._persistent = None
 

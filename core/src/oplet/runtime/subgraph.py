@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from oplet.delegates.delegate import Delegate, DelegateParams
+    from oplet.ops.serving.kernel import Kernel
     from oplet.runtime.describe.delegation_report import DelegationReport
 
 __all__ = [
@@ -252,7 +253,7 @@ class Subgraph:
         segments: the parts of the plan that are prepared so far.
         last_use: by tensor index, the position in the plan of the last node that reads it; the plan's length if the caller reads it.
         read_again: the indices of the tensors that are read more than once.
-        initialized: the nodes whose `init` was called and whose `free` was not, in the order of the calls.
+        initialized: the nodes with kernels whose `init` was called and whose `free` was not: those, by how many declined the node before.
         folded: by index of a folded node, its outputs' arrays, and the input arrays that it read.
         delegated: what delegates have changed, and inlining for them.
         absorption: the nodes that absorb others (compute them too).
@@ -284,7 +285,7 @@ class Subgraph:
         self.segments: list[Segment] = []
         self.last_use: dict[int, int] = {}
         self.read_again: set[int] = set()
-        self.initialized: dict[Node, None] = {}
+        self.initialized: dict[Node, dict[int, Kernel]] = {}
         self.folded: dict[int, Derived] = {}
         self.delegated = Delegated()
         self.absorption = Absorption()

@@ -109,11 +109,7 @@ def absorb(
     ]
     if not wanting:
         return []
-    makers = {
-        node.outputs[0]: node
-        for node in nodes
-        if (kernel := node.registration) is not None and kernel.pure and not kernel.speculative and len(node.outputs) == 1
-    }
+    makers = {node.outputs[0]: node for node in nodes if len(node.outputs) == 1}
     readers = Counter(chain.from_iterable([*(node.inputs for node in nodes), read, read]))
     found: list[Node] = []
     can_restart: bool | None = None
@@ -124,6 +120,9 @@ def absorb(
             if tensor in makers
             and readers[tensor] == 1
             and not (maker := makers[tensor]).absorbed
+            and (kernel := maker.registration) is not None
+            and kernel.pure
+            and not kernel.speculative
             # What reads a variable would read it later, when another node may have changed it.
             and (_is_absorbable(maker) if speculative else not _reads_variables(maker))
         ]

@@ -12,6 +12,7 @@ from oplet.ops.context import Context, decline
 from oplet.ops.node import Node, Thunk
 from oplet.ops.serving.node_limits import NodeLimits
 from oplet.ops.serving.provenance import Composite, CustomPrefix, Provenance
+from oplet.ops.tensor import Array, Tensor
 from oplet.records import Record
 from oplet.schema.enums import BuiltinOperator, TensorType
 
@@ -61,6 +62,9 @@ class Registration(Record):
         absorbable: whether a `speculative` kernel of another node may compute the node from its inputs and options; of pure ones.
         sparse: positions of inputs whose constants may be sparse. Their `tensor.data` has the stored values, in one dimension, and
             `tensor.sparsity` their places.
+        expands: `expands(source, output) -> write`: how a node with one constant input, and one output of its shape, is computed without
+            `prepare`: `write(stored, values)` computes the array of the output from that of the input. None for tensors that have to be
+            prepared. `bind` serves such a node unprepared, too, where its value is computed again. For kernels of many small weights.
         types: the element types of its main inputs, for documentation and for builds that select by type; empty for any.
         limits: the nodes that it serves; others go to the next kernel, and neither `init` nor `prepare` is called for them. None
             for no limits (see also `decline`).
@@ -90,6 +94,7 @@ class Registration(Record):
     speculative: bool = False
     absorbable: bool = False
     sparse: frozenset[int] = frozenset()
+    expands: Callable[[Tensor, Tensor], Callable[[Array, Array], object] | None] | None = None
     types: tuple[TensorType, ...] = ()
     limits: NodeLimits | None = None
     decomposes: bool = False
@@ -97,6 +102,10 @@ class Registration(Record):
     remark: Callable[[Node, bool], str] | None = None
     library: str = ""
     provenance: Provenance = _APPLICATION
+
+    def __replace__(self, **changes: Any) -> Registration:
+        # Another `prepare` may refuse or decline what `expands` would compute without asking it.
+        return super().__replace__(**({"expands": None, **changes} if "prepare" in changes else changes))
 
     @property
     def name(self) -> str:

@@ -121,7 +121,7 @@ def _chosen(node: Node, resolver: OpResolver, composite: Node | None) -> str:
 def _precedence(node: Node, op: Op, version: int, resolver: OpResolver) -> str:
     """Return why the package that runs the node goes before others; where others declined the node, that it goes behind the first."""
     registration = node.registration
-    asked = [] if node.providers is None else [who for who, _ in node.providers.declined]
+    asked = [who for who, _ in node.declined]
     first = resolver.find_op(op, version) if registration is not None and asked else None
     # Why the first one is asked first is no reason for the one that runs the node.
     if first is not None and first in asked and registration is not None and first.provenance != registration.provenance:
@@ -131,8 +131,7 @@ def _precedence(node: Node, op: Op, version: int, resolver: OpResolver) -> str:
 
 def _declined(node: Node) -> list[str]:
     """Return a text for each package whose kernel declined the node in the last `prepare`, with its reason."""
-    declined = () if node.providers is None else node.providers.declined
-    return [f"{who.provenance} declined it: {reason.rstrip('.')}" for who, reason in declined]
+    return [f"{who.provenance} declined it: {reason.rstrip('.')}" for who, reason in node.declined]
 
 
 def _after_semicolon(text: str) -> str:

@@ -22,7 +22,7 @@ __all__ = ["check_inputs", "check_prepared", "checked_shape", "ensure_temporary"
 _TEMPORARY = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.DYNAMIC)
 #: More elements than any address space holds.
 _LARGEST = 2**60
-_CONSTANT = Allocation.CONSTANT
+_KNOWN = Allocation.CONSTANT, Allocation.COMPUTED
 #: From so many inputs and outputs on, the bytes that a kernel keeps for each of them (views, offsets) are charged.
 _MANY, _OPERAND = 1000, 512
 #: The largest size of a dimension, which the format and LiteRT store in 32 bits.
@@ -117,7 +117,7 @@ def check_inputs(node: Node, memory: MemoryAccount) -> None:
         memory.charge(count * _OPERAND)
     registration = node.registration
     for position, tensor in enumerate(node.inputs):
-        if tensor is None or (tensor.allocation is _CONSTANT and tensor.sparsity is None):
+        if tensor is None or (tensor.allocation in _KNOWN and tensor.sparsity is None):
             continue
         memory.check_tensor(tensor)
         if tensor.sparsity is not None and registration is not None and position not in registration.sparse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from oplet.errors import CancelledError, DeadlineError, InvokeError, PrepareError, failures
+from oplet.errors import CancelledError, DeadlineError, InvokeError, LimitError, PrepareError, failures
 from oplet.ops.context import Node
 from oplet.ops.shared_values import Computed, Derived
 from oplet.ops.tensor import Allocation, Array
@@ -13,11 +13,13 @@ from oplet.runtime.execution.binding import bind_node
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.subgraph import Subgraph
 
-__all__ = ["fold", "is_folded", "reads_folded_shapes"]
+__all__ = ["expand", "fold", "is_folded", "reads_folded_shapes"]
 
 _COMPUTED, _DYNAMIC = Allocation.COMPUTED, Allocation.DYNAMIC
 #: Those of constants.
 _KNOWN = Allocation.CONSTANT, _COMPUTED
+#: Expanded constants of so few bytes, such as biases, are made faster than another interpreter's are found.
+_FEW = 4096
 
 
 def is_folded(subgraph: Subgraph, node: Node) -> bool:
@@ -34,6 +36,41 @@ def is_folded(subgraph: Subgraph, node: Node) -> bool:
         )
         and all(tensor.allocation is _COMPUTED or tensor.is_variable for tensor in node.outputs)
     )
+
+
+def expand(context: KernelContext, node: Node) -> bool:
+    """Fold a node that its kernel computes without having prepared it (`Registration.expands`); return False if it has to be prepared."""
+    registration, inputs, outputs, memory = node.registration, node.inputs, node.outputs, context.session.memory
+    if registration is None or registration.expands is None or len(inputs) != 1 or len(outputs) != 1 or context.session.checks:
+        return False
+    source, output = inputs[0], outputs[0]
+    if source is None or source.allocation not in _KNOWN or source.shape != output.shape or output.is_variable:
+        return False
+    if (write := registration.expands(source, output)) is None:
+        return False
+    own: Array | None = None
+
+    def make() -> list[Computed]:
+        nonlocal own
+        own = memory.new_array(output, zeroed=False)
+        write(source.data, own)
+        own.setflags(write=False)
+        return [Computed(own, True)]
+
+    sources = [source.source]
+    try:
+        folded = node.derive("expanded", sources, make) if output.nbytes > _FEW else Derived(sources, make())
+    except (CancelledError, LimitError):
+        raise
+    except failures():
+        memory.release(output)
+        return False  # it fails where it runs
+    if own is None:  # another interpreter has computed it
+        memory.charge_tensor(output)
+    output.allocation = _COMPUTED
+    _attach(context, node, folded)
+    context.subgraph.folded[node.index] = folded
+    return True
 
 
 def fold(context: KernelContext, node: Node) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KernelContext"]
 
+_ARENA = Allocation.ARENA
 #: Allocations whose memory other nodes were bound to, so that it must not be replaced while the graph runs.
 _PLANNED = (Allocation.ARENA, Allocation.PERSISTENT, Allocation.CONSTANT, Allocation.COMPUTED)
 #: The most bytes of a constant, computed from shapes, that is compared with those of other interpreters.
@@ -202,9 +203,11 @@ class KernelContext(Context):
 
     def let_go(self, node: Node, position: int) -> None:
         """Release large computed constants that no node after this one needs ("letting go", `memory.values`)."""
+        if self.session.checks or self.session.preserve_all_tensors:
+            return
         for reader in (node, *node.absorbed) if node.absorbed else (node,):
             for tensor in reader.inputs:
-                if tensor is not None and tensor.is_computed and not (self.session.checks or self.session.preserve_all_tensors):
+                if tensor is not None and tensor.allocation is not _ARENA and tensor.is_computed:
                     let_go(self.subgraph, reader, tensor, position, self.readers_of)
 
     def node_error(self, cls: type[OpletError], node: Node, error: BaseException, what: str) -> OpletError:
@@ -220,12 +223,10 @@ class KernelContext(Context):
         for node in sorted(nodes, key=lambda node: node.index):
             if node not in initialized:
                 continue
-            del initialized[node]
-            called = [(node.registration, node.user_data)] if node.providers is None else node.providers.initialized()
-            for registration, user_data in called:
-                if registration is not None and registration.init is not None and registration.free is not None:
+            for number, registration in initialized.pop(node).items():
+                if registration.free is not None:
                     try:
-                        registration.free(self, user_data)
+                        registration.free(self, node.data_of(number))
                     except failures() as error:
                         failure = failure or self.node_error(PrepareError, node, error, "failed to free")
             node.user_data = None

@@ -16,8 +16,8 @@ from oplet.ops.serving.joining import absorb
 from oplet.ops.tensor import Allocation, Tensor
 from oplet.runtime.execution.binding import bind_segment
 from oplet.runtime.execution.checks import check_inputs, check_prepared
-from oplet.runtime.execution.fallback import fall_back, initialize_provider
-from oplet.runtime.execution.folding import fold, is_folded, reads_folded_shapes
+from oplet.runtime.execution.fallback import fall_back, initialize_provider, restart
+from oplet.runtime.execution.folding import expand, fold, is_folded, reads_folded_shapes
 from oplet.runtime.execution.kernel_context import KernelContext
 from oplet.runtime.execution.session import Session
 from oplet.runtime.memory.allocation import SegmentAllocation, allocate_own
@@ -143,20 +143,20 @@ def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllo
         late: whether this is in `invoke`, where no refused node can be put off any more.
     """
     subgraph, session = context.subgraph, context.session
-    meter = session.meter
+    meter, folded = session.meter, subgraph.folded
     nodes: list[Node] = []
     dynamic: list[Tensor] = []
     absorbed = subgraph.absorption.absorbed
-    position = start
-    for position in range(start, len(subgraph.execution_plan)):
-        node = subgraph.nodes[subgraph.execution_plan[position]]
-        if node in absorbed:
+    position = start - 1
+    for node in [subgraph.nodes[index] for index in subgraph.execution_plan[start:]]:
+        position += 1
+        if absorbed and node in absorbed:
             for tensor in node.outputs:
                 session.memory.release(tensor)
                 tensor.set_memory(None)
                 tensor.allocation = _ARENA
             continue
-        if not node.absorbed and node.index in subgraph.folded and is_folded(subgraph, node):
+        if folded and not node.absorbed and node.index in folded and is_folded(subgraph, node):
             continue
         if meter.reasons or meter.has_deadline:
             meter.check()
@@ -167,10 +167,10 @@ def _prepare_segment(context: KernelContext, start: int, allocation: SegmentAllo
             if not prepare_or_defer(context, node):
                 position -= 1
                 break
-        folded = not node.absorbed and fold(context, node)
-        if (subgraph.folded or session.memory.unpacks) and not start:
+        is_known = not node.absorbed and fold(context, node)
+        if not start and (folded or session.memory.unpacks):
             context.let_go(node, position)
-        if folded:
+        if is_known:
             continue
         nodes.append(node)
         allocation.request_node(node, position)
@@ -213,9 +213,12 @@ def prepare_node(context: KernelContext, node: Node) -> None:
         PrepareError: the kernel refuses the node, or all kernels for the op decline it.
     """
     if node.providers is not None:
-        node.providers.restart()
-    while not (initialize_provider(context, node) and _try_prepare(context, node)):
-        pass  # it was declined, and the next provider is tried
+        restart(context, node)
+    while True:
+        kernel = node.registration
+        is_open = kernel is None or (kernel.limits is None and kernel.init is None)
+        if (is_open or initialize_provider(context, node)) and _try_prepare(context, node):
+            return  # else it was declined, and the next provider is tried
 
 
 def _try_prepare(context: KernelContext, node: Node) -> bool:
@@ -223,7 +226,7 @@ def _try_prepare(context: KernelContext, node: Node) -> bool:
     registration, memory = node.registration, context.session.memory
     if node.absorbed and (registration is None or registration.fuses is None):
         raise PrepareError(f"Another kernel than the one that serves {node!r} would compute the nodes before it with it.")
-    if registration is None or registration.prepare is None:
+    if registration is None or registration.prepare is None or (registration.expands is not None and expand(context, node)):
         return True
     context.preparing = True
     inputs, outputs = node.inputs[:], node.outputs[:]
@@ -258,6 +261,8 @@ def _reset_node(context: KernelContext, node: Node) -> None:
     context.were_dynamic.clear()
     for tensor in node.outputs:  # DYNAMIC and COMPUTED are set by `prepare`, and valid until the next one
         allocation = tensor.allocation
+        if allocation is _ARENA:
+            continue
         if allocation is _DYNAMIC:
             context.were_dynamic.add(tensor)
             # An output of a delegate's kernel stays dynamic, as the replaced node was, until that kernel sets its shape.

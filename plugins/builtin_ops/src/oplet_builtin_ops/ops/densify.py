@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Thunk
+from collections.abc import Callable
+
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.layers.sparse import densify
 
@@ -20,6 +22,13 @@ def prepare(context: Context, node: Node) -> None:
     context.resize_tensor(output, source.shape)
 
 
+def expands(source: Tensor, output: Tensor) -> Callable[[Array, Array], Array] | None:
+    sparsity, shape = source.sparsity, source.shape
+    if sparsity is None or source.type not in _TYPES or output.type is not source.type:
+        return None
+    return lambda stored, values: densify(stored, sparsity, shape, values)
+
+
 def bind(context: Context, node: Node) -> Thunk:
     source, output = node.inputs[0], node.outputs[0]
 
@@ -30,4 +39,4 @@ def bind(context: Context, node: Node) -> Thunk:
     return run
 
 
-REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, sparse=frozenset({0}), types=_TYPES)
+REGISTRATION = Registration(prepare=prepare, bind=bind, pure=True, sparse=frozenset({0}), expands=expands, types=_TYPES)

@@ -7,13 +7,14 @@ Numerics: tflite/kernels/dequantize.h, internal/reference/dequantize.h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 import numpy as np
 
-from oplet import Context, Node, Registration, TensorType, ensure, ensure_type
-from oplet.kernels.arrays import Thunk
+from oplet import Context, Node, Registration, Tensor, TensorType, ensure, ensure_type
+from oplet.kernels.arrays import Array, Thunk
 from oplet.kernels.operands import ensure_operands
 from oplet_builtin_ops.arithmetic.quantization import channel_parameters
 from oplet_builtin_ops.arithmetic.scaling import ensure_zero_point_is_zero
@@ -49,18 +50,23 @@ def prepare(context: Context, node: Node) -> None:
         ensure(scales.size == 1, f"{source} has {scales.size} scales; an int16 tensor may have one here.")
 
 
+def expands(source: Tensor, output: Tensor) -> Callable[[Array, Array], None] | None:
+    plain = source.sparsity is None and output.type is TensorType.FLOAT32
+    return _widening(source.type) if plain and source.type in SHORT_FLOATS else None
+
+
+def _widening(type: TensorType) -> Callable[[Array, Array], None]:
+    if type is not TensorType.FLOAT16:
+        return lambda source, output: np.copyto(output, source)
+    from oplet_builtin_ops.arithmetic.half import widen_half
+
+    return widen_half
+
+
 def bind(context: Context, node: Node) -> Thunk:
     source, output = weight_data(node, node.inputs[0]), node.outputs[0].data
-    if node.inputs[0].type == TensorType.FLOAT16:
-        from oplet_builtin_ops.arithmetic.half import widen_half
-
-        return partial(widen_half, source, output)
     if node.inputs[0].type in SHORT_FLOATS:
-
-        def widen() -> None:
-            output[...] = source
-
-        return widen
+        return partial(_widening(node.inputs[0].type), source, output)
     if size := block_size(node.inputs[0]):
         factors = given_scales(node.inputs[0])
 
@@ -91,6 +97,7 @@ REGISTRATION = Registration(
     bind=bind,
     pure=True,
     sparse=frozenset({0}),
+    expands=expands,
     types=_TYPES,
     differences="constants that are stored sparse are made dense first, where LiteRT reads what is stored as if it were dense",
 )

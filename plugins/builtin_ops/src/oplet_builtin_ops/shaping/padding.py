@@ -91,7 +91,10 @@ def _bind(node: Node) -> Thunk:
                 border.append(slab)
         inside = inside[along(axis, slice(before, end))]
 
-    return copies([*((slab, np.broadcast_to(filling, slab.shape)) for slab in border), (inside, source)])
+    # As `np.broadcast_to` has it, which takes longer than the rest of opening a small node.
+    content = filling.reshape(1).view(np.uint8)
+    spread = [np.ndarray(slab.shape, filling.dtype, content, 0, (0,) * slab.ndim) for slab in border]
+    return copies([*zip(border, spread), (inside, source)])
 
 
 PAD = Registration(prepare=prepare_pad, bind=bind_pad, pure=True, types=PADDED_TYPES)

@@ -116,7 +116,7 @@ def _verdicts(subgraph: Subgraph) -> Iterator[tuple[tuple[int, int], Verdict]]:
     for node in subgraph.nodes:
         if node.delegate is not None:
             continue
-        why = [] if node.providers is None else [f"{who.provenance} declined it: {why}" for who, why in node.providers.declined]
+        why = [f"{who.provenance} declined it: {why}" for who, why in node.declined]
         registration, provenance, provider, library = node.registration, None, "", ""
         if (delegate := delegated.get(node.index)) is not None:
             provenance = delegate.provenance

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from oplet.errors import ResolverError
-from oplet.ops.serving.providers import Chain
+from oplet.runtime.execution.fallback import Chain
 
 
 def test_a_chain_asks_for_each_provider_once_and_only_when_it_is_needed() -> None:
