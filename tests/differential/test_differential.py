@@ -27,6 +27,10 @@ KNOWN = {
         "LiteRT takes the scale of another row where there are two batch dimensions",
     ),
     "GATHER_ND": ("LiteRT refused RuntimeError: gather_nd index out of bounds", "positions of length 0 pick the whole tensor"),
+    "PRELU": (
+        r"(?s)<FLOAT32\[.*HaveSameShapes\(input, output\)",
+        "larger slopes give the output their shape, as in XNNPACK",
+    ),
     "REDUCE_PROD": (r"<INT16\[.*<INT32\[0\]", "LiteRT copies values of one scale into another where no axis is named"),
     "REVERSE_V2": ("Non-contiguous", "the axes need not be neighbours"),
     "STABLEHLO_SCATTER": ("Only update, Add", "any pure body is run"),

@@ -41,6 +41,7 @@ NUMBERS = ("int", "float", "bytes", "Annotated[int", "Annotated[float", "TensorT
 #: Where 0 or b"" means the same as nothing, by the file's end.
 NOTHING = {
     "kernels/options.py": {"count or 'one or more'"},  # as its docstring says
+    "threads/splitting.py": {"how.advance or (how.rows if how.per_row else how.columns)"},  # one piece, which all blocks read
     "tuning/differences.py": {"scale or 1.0"},  # of zeros, by which nothing can be divided
     "oplet_builtin_ops/ops/batch_matmul.py": {"columns or 1"},  # rows of nothing, which numpy cannot count
     "oplet_flex_ops/image_files.py": {"channels or '1 or 3'"},  # 0: those of the file

@@ -70,13 +70,7 @@ def present_signature(tensor: Tensor) -> tuple[int, ...]:
 
 
 def provide_scratch(table: tables.SubGraph, nodes: Sequence[Node], inputs: Sequence[int]) -> None:
-    """Give memory to inputs of custom ops that have no value and no writer: the ops' kernels use them as scratch.
-
-    Args:
-        table: the subgraph's table.
-        nodes: its nodes.
-        inputs: the indices of its inputs.
-    """
+    """Give memory to inputs of custom ops that have no value and no writer: the ops' kernels use them as scratch."""
     read = [tensor for node in nodes if node.op is BuiltinOperator.CUSTOM for tensor in node.inputs if tensor is not None]
     found = [tensor for tensor in read if tensor.allocation is Allocation.ARENA]
     given = made_tensors(table).union(inputs) if found else set()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from oplet import checkpoint
 from oplet.kernels.arrays import Array
 from oplet.kernels.limits import listed, paced
+from oplet_flex_ops.kernel import zeros
 
 __all__ = [
     "RESERVED",
@@ -197,11 +198,14 @@ def truncated_normal(generator: Philox, out: Array) -> None:
 
 def categories(draws: Array, logits: Array) -> Array:
     """Return the class of each uniform draw in [0, 1), by inverting the row's cumulative distribution of exp(logit - max)."""
-    row = logits.astype(np.float64)
-    finite = np.isfinite(row)
-    largest = row[finite].max(initial=-np.inf)
-    weights = np.where(finite, np.exp(row - largest), 0.0) if finite.any() else np.zeros_like(row)
-    cumulated = np.cumsum(weights)
+    weights = zeros(logits.shape, np.float64)
+    finite = np.isfinite(logits)
+    if finite.any():
+        np.copyto(weights, logits)
+        weights[~finite] = -np.inf
+        weights -= weights.max()
+        np.exp(weights, weights)
+    cumulated = np.cumsum(weights, out=weights)
     found: Array = np.searchsorted(cumulated, draws * cumulated[-1], side="right")
     return found
 
